@@ -57,6 +57,9 @@ CLAUSES = (
     "of_other",
     "stranger",
     "aged",
+    "contracted",
+    "greeting",
+    "own_name_end",
 )
 BLOCKS = ("heading", "borrowed", "line", "story", "sentence", "clause", "frame", "before", "after")
 
@@ -201,6 +204,9 @@ class Grammar:
             is spoken to: "is a singer".
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
+        contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
+        i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
+        greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
@@ -265,6 +271,10 @@ class Grammar:
     of_other: re.Pattern[str]
     stranger: re.Pattern[str]
     aged: re.Pattern[str]
+    contracted: re.Pattern[str]
+    i_am: str
+    greeting: re.Pattern[str]
+    own_name_end: re.Pattern[str]
     parties: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
@@ -392,6 +402,7 @@ class _Builder:
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
+            i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
             has_capital_nouns=bool(table["clauses"].get("has_capital_nouns", False)),

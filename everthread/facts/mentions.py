@@ -11,6 +11,7 @@ from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.referents import Names, Referent
 from everthread.text.questions import is_question
+from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
@@ -82,10 +83,10 @@ class Mentions:
         current = self.current if self.grammar.keeps_subject else None
         return [current] if current is not None and current.relation is not None else []
 
-    def _find_addressed(self, said: Mentions) -> Iterator[Referent]:
-        """Yield the speaker's relatives that another one has mentioned: "your son"."""
+    def _find_addressed(self, said: Mentions, start: int = 0) -> Iterator[Referent]:
+        """Yield the speaker's relatives that another one has mentioned from a place on: "your son"."""
         if said.line.speaker != self.line.speaker:
-            for match in self.grammar.heads["asked"].finditer(said.text):
+            for match in self.grammar.heads["asked"].finditer(said.text, start):
                 if (
                     match["yours"]
                     and match["relation"]
@@ -306,11 +307,34 @@ class Mentions:
     # -------------------------------------------------- subjects that are left out
 
     def find_spoken_of(self) -> Referent | None:
-        """Return the one that a sentence without a subject is about: that of the sentence before in the line."""
-        if not self.goes_on_in_line():
+        """Return the one that a sentence without a subject is about: that of the last sentence in the line that has one.
+
+        Where the line begins, it is the one that the question is about which the line answers.
+        """
+        for before in reversed(self.before):
+            if before.line is not self.line:
+                break
+            if before.last_subject is not None:
+                return before.last_subject
+            if before.find_referents():
+                return None
+        return self._find_asked_about()
+
+    def _find_asked_about(self) -> Referent | None:
+        """Return the one that the question is about which the line answers; the speaker if it names no other."""
+        if not self.find_question() or self.grammar.keeps_subject:
             return self.speaker()
-        before = self.before[-1]
-        return before.last_subject or (None if before.find_referents() else self.speaker())
+        line = next(each for each in reversed(self.before) if each.line is not self.line)
+        start = len(line.text) - len(split_sentences(line.text)[-1])
+        asked = list(self.grammar.heads["asked"].finditer(line.text, start))
+        genders = {self.grammar.pronouns[match["pronoun"].lower()] for match in asked if match["pronoun"]}
+        named = [each for each in line.find_referents() if each.end > start] + list(self._find_addressed(line, start))
+        if len(genders) == 1 and not named:
+            named = self.find_focus(genders.pop())
+        if not (named or genders):
+            return self.speaker()
+        one = _find_only(named)
+        return one if one is not None and self._is_certain(one) else None
 
     def find_introduced(self) -> Referent | None:
         """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
@@ -324,7 +348,7 @@ class Mentions:
 
     def find_dropped(self) -> Referent | None:
         """Return the one that a sentence is about that begins with a verb about another: "Works at Bosch." """
-        if self.grammar.dropped.match(self.text) is None:
+        if self.grammar.dropped.match(self.text, self.find_start()) is None:
             return None
         for each in reversed(self.before):
             subject = each.last_subject
@@ -336,6 +360,10 @@ class Mentions:
                 break
         found = {each.name: each for each in self.find_focus()}
         return next(iter(found.values())) if len(found) == 1 else None
+
+    def find_start(self) -> int:
+        """Return where the words of the sentence begin."""
+        return len(self.text) - len(self.text.lstrip())
 
     def goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""

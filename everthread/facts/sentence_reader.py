@@ -17,6 +17,7 @@ from everthread.facts.attributes import POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.mentions import Mentions
 from everthread.facts.moments import read_clause_moment
+from everthread.facts.name_words import is_likely_name
 from everthread.facts.referents import Names, Referent
 from everthread.facts.types import Statement
 from everthread.facts.values import ValueReader
@@ -66,19 +67,27 @@ class SentenceReader:
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
-        if self.mentions.before and self.mentions.before[-1].line is not self.line:
-            yield from self._read_answer(self.mentions.before[-1].text)
+        yield from self._read_name()
 
-    def _read_answer(self, asked: str) -> Iterator[Statement]:
-        """Yield whose name a sentence is that answers a question for it: "A dog!" "What's his name?" "Argo." """
-        if self.grammar.asks_name.search(asked) is None or (match := self.grammar.named.fullmatch(self.text)) is None:
+    def _read_name(self) -> Iterator[Statement]:
+        """Yield whose name a sentence is: "I've a budgie. Winston."; "A dog!" "What's his name?" "Argo." """
+        match = self.grammar.named.fullmatch(self.text) if self.mentions.before else None
+        if match is None:
             return
+        if self.mentions.goes_on_in_line():
+            mentioned = self.mentions.before[-1].find_referents() if self._is_naming(match) else []
+        else:
+            is_asked = self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
+            mentioned = self.mentions.find_focus() if is_asked else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
-        focus = self.mentions.find_focus()
-        unnamed = {each.name: each for each in focus if each.relation and each.name.startswith(prefix)}
+        unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
         if len(unnamed) == 1:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
+
+    def _is_naming(self, match: re.Match[str]) -> bool:
+        """Return whether a sentence calls someone by a name, or is one that can hardly be another word."""
+        return bool(match.groupdict().get("called")) or is_likely_name(match["name"])
 
     # -------------------------------------------------------------- clauses
 
@@ -162,7 +171,8 @@ class SentenceReader:
     def _find_heads(self, start: int) -> dict[str, tuple[Referent, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self.mentions.speaker(), start)}
-        for name in ("subject", "owner"):
+        is_dropped = start <= 1 and self.grammar.dropped.match(self.text, start) is not None  # "Works" is no name
+        for name in ("owner",) if is_dropped and not self.grammar.keeps_subject else ("subject", "owner"):
             match = self.grammar.heads[name].match(self.text, start)
             referent = None if match is None else self.mentions.identify(match)
             if match is not None and referent is not None:
@@ -255,7 +265,12 @@ class SentenceReader:
             groups = asked.groupdict()
             if groups.get("relation"):  # "How old is your son?"
                 return self.mentions.identify_relative(asked, groups, self.mentions.speaker())
-        return self.mentions.find_spoken_of() if pattern.bare == "fragment" else self.mentions.speaker()
+        if pattern.bare == "fragment":
+            return self.mentions.find_spoken_of()
+        if pattern.bare == "sentence" and not self.grammar.keeps_subject and pattern.answers is None:
+            spoken_of = self.mentions.find_spoken_of()
+            return None if spoken_of is not None and not spoken_of.is_speaker else self.mentions.speaker()
+        return self.mentions.speaker()
 
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start

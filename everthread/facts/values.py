@@ -10,6 +10,7 @@ from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSI
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
+from everthread.text.english_words import is_listed_name
 
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
 HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
@@ -68,6 +69,8 @@ class ValueReader:
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
+        if (listed := groups.get("listed_name")) and is_listed_name(listed.lower()):
+            groups["name"] = listed
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
         couple = groups.get("couple")

@@ -1,0 +1,27 @@
+"""Writes out what people leave out when they type: an apostrophe, or "I'm" before their own name. Pure.
+
+"toms a plumber" is about Tom if he is known, and "Sam here, 27" is what Sam says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from everthread.facts.grammar import Grammar
+from everthread.facts.referents import Names
+
+
+def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
+    """Return the text with the apostrophes of known names, and with "I'm" before the speaker's name where it begins, without a
+    greeting."""
+    text = grammar.contracted.sub(lambda match: _restore_apostrophe(match, names), text)
+    greeted = grammar.greeting.match(text) if grammar.i_am else None
+    if greeted is None or not text.startswith(speaker, greeted.end()):
+        return text
+    rest = grammar.own_name_end.match(text, greeted.end() + len(speaker))
+    return f"{grammar.i_am} {speaker}, {text[rest.end() :]}" if rest else text
+
+
+def _restore_apostrophe(match: re.Match[str], names: Names) -> str:
+    name = match["name"]
+    return f"{name}'s" if names.is_known(name) and not names.is_known(match[0]) else match[0]
