@@ -58,6 +58,7 @@ CLAUSES = (
     "stranger",
     "aged",
     "contracted",
+    "small_word",
     "greeting",
     "own_name_end",
 )
@@ -205,6 +206,7 @@ class Grammar:
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
         contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
+        small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
         greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
@@ -272,6 +274,7 @@ class Grammar:
     stranger: re.Pattern[str]
     aged: re.Pattern[str]
     contracted: re.Pattern[str]
+    small_word: re.Pattern[str]
     i_am: str
     greeting: re.Pattern[str]
     own_name_end: re.Pattern[str]

@@ -139,7 +139,7 @@ class Mentions:
             adjacent = self._find_adjacent(match.start())
             return adjacent if adjacent and adjacent.is_proper() else None
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
-            known = self.names.spelling.get(name.lower(), name)
+            known = self.names.acquaint(name)
             return Referent(known, self.names.genders.get(known, ""), end=match.end())
         if name := groups.get("named"):  # with an article, as nouns have: "der Günther"
             return self.find_named(name, match.end()) if self.names.is_known(name) else None
@@ -223,6 +223,7 @@ class Mentions:
         name = self.names.aliases.get(found.name, found.name)
         if gender and not found.gender:
             self.names.genders[name] = gender
+        self.names.acquaint(name)
         return replace(found, name=name)
 
     def _follows_stranger(self, found: Referent, gender: Gender, start: int) -> bool:

@@ -83,6 +83,10 @@ class Names:
             self.kinds[statement.subject] = statement.value.lower()
         self.spelling.setdefault(statement.subject.lower(), statement.subject)
 
+    def acquaint(self, name: str) -> str:
+        """Learn that a name is that of a person or pet, and return it as it is known."""
+        return self.spelling.setdefault(name.lower(), name)
+
     def holds(self, subject: str, attribute: str, value: str) -> bool:
         """Return whether a value was stated, or one that begins or ends with it; of a pet also its kind."""
         key = value_key(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from everthread.facts.grammar import Grammar
+from everthread.facts.name_words import is_likely_name, is_name_only
 from everthread.facts.referents import Names
 
 
@@ -15,6 +16,7 @@ def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
     """Return the text with the apostrophes of known names, and with "I'm" before the speaker's name where it begins, without a
     greeting."""
     text = grammar.contracted.sub(lambda match: _restore_apostrophe(match, names), text)
+    text = grammar.small_word.sub(lambda match: _restore_capital(match, names), text)
     greeted = grammar.greeting.match(text) if grammar.i_am else None
     if greeted is None or not text.startswith(speaker, greeted.end()):
         return text
@@ -25,3 +27,9 @@ def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
 def _restore_apostrophe(match: re.Match[str], names: Names) -> str:
     name = match["name"]
     return f"{name}'s" if names.is_known(name) and not names.is_known(match[0]) else match[0]
+
+
+def _restore_capital(match: re.Match[str], names: Names) -> str:
+    word = match[0]
+    is_name = is_likely_name(word) if match["person"] else is_name_only(word) or names.is_known(word)
+    return word.capitalize() if is_name else word
