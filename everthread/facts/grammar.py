@@ -44,6 +44,7 @@ CLAUSES = (
     "asks",
     "asks_name",
     "named",
+    "named_several",
     "past",
     "present",
     "dropped",
@@ -190,7 +191,8 @@ class Grammar:
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
         telling: a question that states what is in the group `stated`: "did I tell you that we've moved?".
         asks: what a question has that may have no question mark.
-        asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
+        asks_name: what asks for the name of someone who was mentioned; `named` is a sentence that answers it, or that
+            names whom the one before mentions, and `named_several` one with the names of several.
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
@@ -220,7 +222,7 @@ class Grammar:
             `relation_name`), `name`, `pronoun`, `relative` ("who").
             A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
             is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is the one that a
-            question is about, by the asked one's `relation` or a `pronoun`.
+            question is about, by the asked one's `relation` or a `pronoun`. `several` are relatives without a name.
         persons: mentions of people, with the same groups.
         heading_block: what introduces text that isn't the speaker's, to the end of a line, by a colon, a dash or a line
             break: "Translate this:".
@@ -260,6 +262,7 @@ class Grammar:
     asks: re.Pattern[str]
     asks_name: re.Pattern[str]
     named: re.Pattern[str]
+    named_several: re.Pattern[str]
     past: re.Pattern[str]
     present: re.Pattern[str]
     dropped: re.Pattern[str]
@@ -400,7 +403,7 @@ class _Builder:
         is_unspaced = bool(table["clauses"].get("is_unspaced", False))
         edge = "" if is_unspaced else r"\b"
         heads = {name: self._compile((edge if name == "possessor" else "") + self.macros[name]) for name in HEADS}
-        heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked")}
+        heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked", "several")}
         return Grammar(
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             parties=self._compile(table["clauses"].get("parties", "")),

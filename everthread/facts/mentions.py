@@ -10,6 +10,7 @@ from everthread.facts import clauses
 from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.referents import Names, Referent
+from everthread.text.english_words import is_common
 from everthread.text.questions import is_question
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
@@ -108,7 +109,7 @@ class Mentions:
         if name and match["name"] and self.grammar.is_unspaced:
             return replace(self.find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
-        is_alone = is_alone and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        is_alone = is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
@@ -280,7 +281,19 @@ class Mentions:
         if centre is None or centre.is_speaker or not self._may_be(centre, gender) or not self._is_someone(centre):
             return None
         since = self._list_candidates(gender, self.subject_at, start)
-        return None if any(each.name != centre.name for each in since) else centre
+        if any(each.name != centre.name for each in since) or self._is_unlikely(centre, gender):
+            return None
+        return centre
+
+    def _is_unlikely(self, referent: Referent, gender: Gender) -> bool:
+        """Return whether a pronoun hardly means one of unknown gender, as the line has mentioned another before."""
+        if not gender or self._find_gender(referent):
+            return False
+        earlier = [each for said in self.before if said.line is self.line for each in said.find_referents()]
+        return any(self._find_gender(each) == gender and each.name != referent.name for each in earlier)
+
+    def _find_gender(self, referent: Referent) -> Gender:
+        return referent.gender or self.names.genders.get(referent.name, "")
 
     def _list_candidates(self, gender: Gender, start: int, end: int) -> list[Referent]:
         """Return those mentioned in a part of the sentence that a pronoun may mean; no "somebody" if it has others."""
@@ -289,7 +302,7 @@ class Mentions:
 
     def _may_be(self, referent: Referent, gender: Gender) -> bool:
         """Return whether a pronoun of a gender may mean someone, by the pronouns for the one before."""
-        return not gender or (referent.gender or self.names.genders.get(referent.name, "")) in (gender, "")
+        return not gender or self._find_gender(referent) in (gender, "")
 
     def _is_someone(self, subject: Referent) -> bool:
         """Return whether a subject is known, or a name of which the sentence says what only people do."""
@@ -315,6 +328,8 @@ class Mentions:
         for before in reversed(self.before):
             if before.line is not self.line:
                 break
+            if _is_common(before.text.strip(" .!")):
+                continue  # "Nights." is no one
             if before.last_subject is not None:
                 return before.last_subject
             if before.find_referents():
@@ -448,3 +463,8 @@ def _find_only(referents: Sequence[Referent]) -> Referent | None:
     """Return the one entity that all of these mentions mean; None if they mean several."""
     found = {each.name: each for each in referents}
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _is_common(word: str) -> bool:
+    """Return whether a word is one of the commonest English ones, or the plural of one: "nights"."""
+    return is_common(word.lower()) or is_common(word.lower().removesuffix("s"))

@@ -67,23 +67,38 @@ class SentenceReader:
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
-        yield from self._read_name()
+        if self.mentions.before:
+            yield from self._read_name()
+            yield from self._read_names()
 
     def _read_name(self) -> Iterator[Statement]:
         """Yield whose name a sentence is: "I've a budgie. Winston."; "A dog!" "What's his name?" "Argo." """
-        match = self.grammar.named.fullmatch(self.text) if self.mentions.before else None
+        match = self.grammar.named.fullmatch(self.text)
         if match is None:
             return
         if self.mentions.goes_on_in_line():
             mentioned = self.mentions.before[-1].find_referents() if self._is_naming(match) else []
         else:
-            is_asked = self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
-            mentioned = self.mentions.find_focus() if is_asked else []
+            mentioned = self.mentions.find_focus() if self._answers_for_name() else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
         unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
         if len(unnamed) == 1:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
+
+    def _read_names(self) -> Iterator[Statement]:
+        """Yield whose names a sentence is: "I've two kids. Ruby and Max."; "What are your dogs' names?" "Fly and Moss." """
+        match = self.grammar.named_several.fullmatch(self.text)
+        if match is None or not (self.mentions.goes_on_in_line() or self._answers_for_name()):
+            return
+        found = {each["kin"].lower() for each in self.grammar.heads["several"].finditer(self.mentions.before[-1].text)}
+        if len(found) == 1:
+            speaker = self.mentions.speaker()
+            for name, attribute, value in self._values().list_relatives(found.pop(), match["names"], speaker):
+                yield self._make(name, attribute, value, 0.9)
+
+    def _answers_for_name(self) -> bool:
+        return self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
 
     def _is_naming(self, match: re.Match[str]) -> bool:
         """Return whether a sentence calls someone by a name, or is one that can hardly be another word."""

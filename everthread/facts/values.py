@@ -49,7 +49,7 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            yield from self._list_relatives(groups["kin"] or "", names, subject)
+            yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
             yield from self._list_aged(groups["kin"] or "", aged, subject)
@@ -104,7 +104,8 @@ class ValueReader:
         if attribute == "pet":
             yield name, self.grammar.relations[noun.lower()].described_by, noun
 
-    def _list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+    def list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+        """Yield relatives by name, and of pets their kind or breed."""
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
             if name.lower() != self.speaker.lower():
@@ -122,7 +123,7 @@ class ValueReader:
     def _list_aged(self, kin: str, aged: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
         """Yield relatives with their ages: "Tom, 5, and Ella, 3"."""
         for match in self.grammar.aged.finditer(aged):
-            yield from self._list_relatives(kin, match["name"], owner)
+            yield from self.list_relatives(kin, match["name"], owner)
             if age := match["age"]:
                 yield match["name"], "age", age
 

@@ -30,6 +30,12 @@ def _restore_apostrophe(match: re.Match[str], names: Names) -> str:
 
 
 def _restore_capital(match: re.Match[str], names: Names) -> str:
-    word = match[0]
-    is_name = is_likely_name(word) if match["person"] else is_name_only(word) or names.is_known(word)
-    return word.capitalize() if is_name else word
+    """Return what a match has, with a capital if its last word is a name."""
+    person = match["person"] or match["person_before"]
+    word = person or match[0]
+    is_name = is_name_only(word) or names.is_known(word) or (bool(person) and _may_be_name(word))
+    return f"{match[0].removesuffix(word)}{word.capitalize()}" if is_name else match[0]
+
+
+def _may_be_name(word: str) -> bool:
+    return is_likely_name(word) and not word.endswith("s")  # "my friend niamhs flat"
