@@ -47,4 +47,6 @@ def settle(names: Names, statements: Sequence[Statement]) -> None:
         if statement.ends:
             values.difference_update({key} if key else values.copy())
         elif statement.attribute != "name" and not statement.moment:
-            values.difference_update({old for old in values if old != key and takes_the_place(statement.attribute, key, old)})
+            values.difference_update(
+                {old for old in values if old != key and takes_the_place(statement.attribute, key, old)}
+            )

@@ -109,7 +109,9 @@ class Mentions:
         if name and match["name"] and self.grammar.is_unspaced:
             return replace(self.find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
-        is_alone = is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        is_alone = (
+            is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        )
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
@@ -352,6 +354,11 @@ class Mentions:
         one = _find_only(named)
         return one if one is not None and self._is_certain(one) else None
 
+    def is_about_speaker(self) -> bool:
+        """Return whether a sentence without a subject may be about the speaker: no one else is known to be meant."""
+        one = self.find_spoken_of()
+        return one is None or one.is_speaker or not (one.relation or self.names.is_known(one.name))
+
     def find_introduced(self) -> Referent | None:
         """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
         return self.find_spoken_of() if self.grammar.introduction.match(self.text) else None
@@ -370,6 +377,8 @@ class Mentions:
             subject = each.last_subject
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
+            if each.line is not self.line and self.goes_on_in_line():
+                return None  # "Stuart's eldest. Studies marine biology."
             if subject and not subject.is_speaker and (subject.relation or self.names.is_known(subject.name)):
                 return replace(subject, name=self.names.aliases.get(subject.name, subject.name))
             if each.find_referents():

@@ -76,13 +76,16 @@ class SentenceReader:
         match = self.grammar.named.fullmatch(self.text)
         if match is None:
             return
+        before = self.mentions.before[-1]
         if self.mentions.goes_on_in_line():
-            mentioned = self.mentions.before[-1].find_referents() if self._is_naming(match) else []
+            may_name = self._is_naming(match) and self.grammar.nameless.search(before.text) is None
+            mentioned = before.find_referents() if may_name else []
         else:
             mentioned = self.mentions.find_focus() if self._answers_for_name() else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
         unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
-        if len(unnamed) == 1:
+        are_others = self.mentions.goes_on_in_line() and len({each.name for each in mentioned}) > 1
+        if len(unnamed) == 1 and not are_others:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
 
@@ -283,8 +286,7 @@ class SentenceReader:
         if pattern.bare == "fragment":
             return self.mentions.find_spoken_of()
         if pattern.bare == "sentence" and not self.grammar.keeps_subject and pattern.answers is None:
-            spoken_of = self.mentions.find_spoken_of()
-            return None if spoken_of is not None and not spoken_of.is_speaker else self.mentions.speaker()
+            return self.mentions.speaker() if self.mentions.is_about_speaker() else None
         return self.mentions.speaker()
 
     def _space_before(self, start: int) -> int:

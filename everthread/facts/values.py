@@ -108,7 +108,8 @@ class ValueReader:
         """Yield relatives by name, and of pets their kind or breed."""
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
-            if name.lower() != self.speaker.lower():
+            is_pet = (self.names.find_owner(name) or ("", ""))[1] == "pet"  # "Rex is my best friend"
+            if name.lower() != self.speaker.lower() and not (is_pet and relation.attribute == "friend"):
                 self.names.genders.setdefault(name, relation.gender)
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
