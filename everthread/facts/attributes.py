@@ -111,7 +111,7 @@ def is_single(attribute: str) -> bool:
 
 
 def takes_the_place(attribute: str, value: str, former: str) -> bool:
-    """Return whether a newer value takes the place of a former one: "vegan" that of "keto", but "no pork" of nothing."""
+    """Return whether a newer value takes a former one's place: "vegan" that of "keto", but "no pork" of nothing."""
     is_restriction = attribute == "diet" and (value.startswith(RESTRICTIONS) or former.startswith(RESTRICTIONS))
     return is_single(attribute) and not is_restriction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from everthread.facts.attributes import takes_the_place
+from everthread.facts.attributes import is_single, takes_the_place
 from everthread.facts.history import value_key
 from everthread.facts.referents import Names
 from everthread.facts.types import Statement
@@ -46,7 +46,6 @@ def settle(names: Names, statements: Sequence[Statement]) -> None:
         key = value_key(statement.value)
         if statement.ends:
             values.difference_update({key} if key else values.copy())
-        elif statement.attribute != "name" and not statement.moment:
-            values.difference_update(
-                {old for old in values if old != key and takes_the_place(statement.attribute, key, old)}
-            )
+        elif is_single(statement.attribute) and statement.attribute != "name" and not statement.moment:
+            others = values - {key}
+            values.difference_update(old for old in others if takes_the_place(statement.attribute, key, old))

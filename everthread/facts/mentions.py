@@ -123,7 +123,7 @@ class Mentions:
         if name in self.names.speakers:
             return Referent(name, is_speaker=name == self.line.speaker, end=end)
         known = self.names.spelling.get(name.lower(), name)
-        return Referent(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+        return Referent(known, self.names.find_gender(known), self.names.find_owner(known), end=end)
 
     def speaker(self) -> Referent:
         """Return who says it."""
@@ -143,7 +143,7 @@ class Mentions:
             return adjacent if adjacent and adjacent.is_proper() else None
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
             known = self.names.acquaint(name)
-            return Referent(known, self.names.genders.get(known, ""), end=match.end())
+            return Referent(known, self.names.find_gender(known), end=match.end())
         if name := groups.get("named"):  # with an article, as nouns have: "der Günther"
             return self.find_named(name, match.end()) if self.names.is_known(name) else None
         if name := groups.get("name"):
@@ -211,7 +211,7 @@ class Mentions:
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
         given = groups.get("relation_name") or groups.get("relation_small")
         name = given or self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
-        self.names.genders.setdefault(name, relation.gender)
+        self.names.learn_gender(name, relation.gender)
         return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
     def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
@@ -225,7 +225,7 @@ class Mentions:
                 return None
         name = self.names.aliases.get(found.name, found.name)
         if gender and not found.gender:
-            self.names.genders[name] = gender
+            self.names.genders[name.lower()] = gender
         self.names.acquaint(name)
         return replace(found, name=name)
 
@@ -295,7 +295,7 @@ class Mentions:
         return any(self._find_gender(each) == gender and each.name != referent.name for each in earlier)
 
     def _find_gender(self, referent: Referent) -> Gender:
-        return referent.gender or self.names.genders.get(referent.name, "")
+        return referent.gender or self.names.find_gender(referent.name)
 
     def _list_candidates(self, gender: Gender, start: int, end: int) -> list[Referent]:
         """Return those mentioned in a part of the sentence that a pronoun may mean; no "somebody" if it has others."""
@@ -323,7 +323,7 @@ class Mentions:
     # -------------------------------------------------- subjects that are left out
 
     def find_spoken_of(self) -> Referent | None:
-        """Return the one that a sentence without a subject is about: that of the last sentence in the line that has one.
+        """Return the one that a sentence without a subject is about: that of the last sentence of the line with one.
 
         Where the line begins, it is the one that the question is about which the line answers.
         """
@@ -354,11 +354,6 @@ class Mentions:
         one = _find_only(named)
         return one if one is not None and self._is_certain(one) else None
 
-    def is_about_speaker(self) -> bool:
-        """Return whether a sentence without a subject may be about the speaker: no one else is known to be meant."""
-        one = self.find_spoken_of()
-        return one is None or one.is_speaker or not (one.relation or self.names.is_known(one.name))
-
     def find_introduced(self) -> Referent | None:
         """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
         return self.find_spoken_of() if self.grammar.introduction.match(self.text) else None
@@ -377,10 +372,10 @@ class Mentions:
             subject = each.last_subject
             if each.line.session != self.line.session or self.line.seq - each.line.seq > MAX_FOCUS_LINES:
                 break
-            if each.line is not self.line and self.goes_on_in_line():
-                return None  # "Stuart's eldest. Studies marine biology."
             if subject and not subject.is_speaker and (subject.relation or self.names.is_known(subject.name)):
                 return replace(subject, name=self.names.aliases.get(subject.name, subject.name))
+            if each.line is self.line and subject is None and " " in each.text.strip():
+                return None  # "Stuart's eldest. Studies marine biology."
             if each.find_referents():
                 break
         found = {each.name: each for each in self.find_focus()}

@@ -49,6 +49,7 @@ class SentenceReader:
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
     firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
+    spoken_of: list[Referent | None] = field(default_factory=list)  # the one, once it has been looked for
     question: str = ""  # what the line answers, if a pattern reads answers
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class SentenceReader:
                 yield self._make(name, attribute, value, 0.9)
 
     def _read_names(self) -> Iterator[Statement]:
-        """Yield whose names a sentence is: "I've two kids. Ruby and Max."; "What are your dogs' names?" "Fly and Moss." """
+        """Yield whose names a sentence is: "I've two kids. Ruby and Max."; "The dogs' names?" "Fly and Moss." """
         match = self.grammar.named_several.fullmatch(self.text)
         if match is None or not (self.mentions.goes_on_in_line() or self._answers_for_name()):
             return
@@ -284,10 +285,18 @@ class SentenceReader:
             if groups.get("relation"):  # "How old is your son?"
                 return self.mentions.identify_relative(asked, groups, self.mentions.speaker())
         if pattern.bare == "fragment":
-            return self.mentions.find_spoken_of()
+            return self._find_spoken_of()
         if pattern.bare == "sentence" and not self.grammar.keeps_subject and pattern.answers is None:
-            return self.mentions.speaker() if self.mentions.is_about_speaker() else None
+            one = self._find_spoken_of()
+            is_other = one is not None and not one.is_speaker and (one.relation or self.names.is_known(one.name))
+            return None if is_other else self.mentions.speaker()
         return self.mentions.speaker()
+
+    def _find_spoken_of(self) -> Referent | None:
+        """Return the one that a sentence without a subject is about, which is the same for all of its clauses."""
+        if not self.spoken_of:
+            self.spoken_of.append(self.mentions.find_spoken_of())
+        return self.spoken_of[0]
 
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
@@ -337,6 +346,7 @@ class SentenceReader:
             yield replace(made, moment=moment, is_event=is_event)
 
     def _make(self, subject: str, attribute: str, value: str, confidence: float, *, ends: bool = False) -> Statement:
+        subject, value = self.names.as_written(subject), self.names.as_written(value)
         made = Statement(subject, attribute, value, (self.line.seq,), self.line.said_at, ends)
         return replace(made, confidence=confidence, is_undated=self.line.is_undated)
 

@@ -98,8 +98,8 @@ class ValueReader:
         noun = referent.name.removeprefix(f"{owner}{POSSESSIVE}")
         if noun == referent.name:
             return
-        self.names.aliases[referent.name] = name
-        self.names.genders.setdefault(name, referent.gender)
+        self.names.aliases[referent.name] = self.names.as_written(name)
+        self.names.learn_gender(name, referent.gender)
         yield owner, attribute, name
         if attribute == "pet":
             yield name, self.grammar.relations[noun.lower()].described_by, noun
@@ -110,7 +110,7 @@ class ValueReader:
         for name in self._split(names, True):
             is_pet = (self.names.find_owner(name) or ("", ""))[1] == "pet"  # "Rex is my best friend"
             if name.lower() != self.speaker.lower() and not (is_pet and relation.attribute == "friend"):
-                self.names.genders.setdefault(name, relation.gender)
+                self.names.learn_gender(name, relation.gender)
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun

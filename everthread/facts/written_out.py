@@ -13,8 +13,8 @@ from everthread.facts.referents import Names
 
 
 def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
-    """Return the text with the apostrophes of known names, and with "I'm" before the speaker's name where it begins, without a
-    greeting."""
+    """Return a text with the apostrophes and capitals of names, and with "I'm" before the speaker's own."""
+    names.written.clear()
     text = grammar.contracted.sub(lambda match: _restore_apostrophe(match, names), text)
     text = grammar.small_word.sub(lambda match: _restore_capital(match, names), text)
     greeted = grammar.greeting.match(text) if grammar.i_am else None
@@ -34,7 +34,10 @@ def _restore_capital(match: re.Match[str], names: Names) -> str:
     person = match["person"] or match["person_before"]
     word = person or match[0]
     is_name = is_name_only(word) or names.is_known(word) or (bool(person) and _may_be_name(word))
-    return f"{match[0].removesuffix(word)}{word.capitalize()}" if is_name else match[0]
+    if not is_name:
+        return match[0]
+    names.written[word.capitalize()] = word
+    return f"{match[0].removesuffix(word)}{word.capitalize()}"
 
 
 def _may_be_name(word: str) -> bool:

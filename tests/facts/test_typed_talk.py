@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from everthread.facts.rules import read_statements
-from everthread.types import Line
+from everthread.types import Line, Role
 
 # Lines of one talk, in which "BOT:" begins one by a chatbot, and what the last one states; "-" marks an end.
 STATED = [
@@ -97,7 +97,8 @@ def read(talk: str) -> set[str]:
     lines = []
     for seq, text in enumerate(map(str.strip, talk.split(" / ")), 1):
         is_bot = text.startswith("BOT:")
-        role, speaker = ("assistant", "Fern") if is_bot else ("user", "Kim")
+        role: Role = "assistant" if is_bot else "user"
+        speaker = "Fern" if is_bot else "Kim"
         lines.append(Line(seq, "s", role, speaker, text.removeprefix("BOT:").strip(), datetime(2026, 5, 4, tzinfo=UTC)))
     stated = [each for each in read_statements(lines) if each.seqs == (len(lines),)]
     return {f"{'- ' * each.ends}{each.subject} | {each.attribute} | {each.value}" for each in stated}
