@@ -193,7 +193,7 @@ class Grammar:
         telling: a question that states what is in the group `stated`: "did I tell you that we've moved?".
         asks: what a question has that may have no question mark.
         asks_name: what asks for the name of someone who was mentioned; `named` is a sentence that answers it, or that
-            names whom the one before mentions, and `named_several` one with the names of several. No name follows where
+            names the one mentioned before it, and `named_several` one with the names of several. No name follows where
             that has `nameless`: "Walt, my old boss".
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".

@@ -325,21 +325,21 @@ class Mentions:
     def find_spoken_of(self) -> Referent | None:
         """Return the one that a sentence without a subject is about: that of the last sentence of the line with one.
 
-        Where the line begins, it is the one that the question is about which the line answers.
+        At the beginning of a line, it is the one that the question before the line is about.
         """
         for before in reversed(self.before):
             if before.line is not self.line:
                 break
             if _is_common(before.text.strip(" .!")):
                 continue  # "Nights." is no one
-            if before.last_subject is not None:
-                return before.last_subject
+            if (subject := before.last_subject) is not None:
+                return subject if subject.is_speaker or before._is_someone(subject) else None
             if before.find_referents():
                 return None
         return self._find_asked_about()
 
     def _find_asked_about(self) -> Referent | None:
-        """Return the one that the question is about which the line answers; the speaker if it names no other."""
+        """Return the one that the question before the line is about; the speaker if it names no other."""
         if not self.find_question() or self.grammar.keeps_subject:
             return self.speaker()
         line = next(each for each in reversed(self.before) if each.line is not self.line)

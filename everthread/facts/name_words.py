@@ -1,4 +1,4 @@
-"""Tells names from other words by the list of English words. Pure."""
+"""Distinguishes names from other words by the list of English words. Pure."""
 
 from __future__ import annotations
 

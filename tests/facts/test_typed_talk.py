@@ -15,7 +15,7 @@ STATED = [
     ("my bf tom, hes from leeds", "Kim | partner | Tom; Tom | origin | Leeds"),
     ("Tom is my brother / toms a plumber", "Tom | occupation | plumber"),
     ("my son noah is 3 / noahs 4 now", "Noah | age | 4"),
-    # people whom a line introduces
+    # people who are introduced
     ("theres this girl malia in my chem class. she plays cello", "Malia | plays | cello"),
     ("tavita hes a scaffolder, then noa whos 11", "Tavita | occupation | scaffolder; Noa | age | 11"),
     ("I met one man, Karmenu, he drives a bus, he is a widower", "Karmenu | status | widower"),
