@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from everthread.facts.history import build_facts
 from everthread.facts.rules import read_statements
 from everthread.types import Line, Role
 
@@ -127,3 +128,12 @@ def test_a_partner_and_a_job_end_in_german_and_spanish() -> None:
     assert read("Mein Freund heißt Jannik und wohnt in Köln / er hat schluss gemacht") == {"- Kim | partner | "}
     assert read("mi novio se llama Pablo / me ha dejado") == {"- Kim | partner | "}
     assert read("Trabajo en un bar de copas en Madrid / hoy he dejado el bar") == {"- Kim | employer | bar"}
+
+
+def test_a_food_that_is_not_eaten_stands_beside_a_diet() -> None:
+    lines = [
+        Line(seq, "s", "user", "Kim", text, datetime(2026, 5, seq, tzinfo=UTC))
+        for seq, text in enumerate(("I'm vegan", "I don't eat pork", "I'm vegetarian now"), 1)
+    ]
+    facts = build_facts(read_statements(lines))
+    assert {fact.value for fact in facts if fact.holds} == {"no pork", "vegetarian"}
