@@ -130,7 +130,7 @@ def test_a_partner_and_a_job_end_in_german_and_spanish() -> None:
     assert read("Trabajo en un bar de copas en Madrid / hoy he dejado el bar") == {"- Kim | employer | bar"}
 
 
-def test_a_food_that_is_not_eaten_stands_beside_a_diet() -> None:
+def test_a_food_that_is_not_eaten_replaces_no_diet() -> None:
     lines = [
         Line(seq, "s", "user", "Kim", text, datetime(2026, 5, seq, tzinfo=UTC))
         for seq, text in enumerate(("I'm vegan", "I don't eat pork", "I'm vegetarian now"), 1)
