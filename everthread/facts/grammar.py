@@ -211,6 +211,7 @@ class Grammar:
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
         contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
         small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
+        first_names: first names in small letters that are hardly ever other words.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
         greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
@@ -281,6 +282,7 @@ class Grammar:
     aged: re.Pattern[str]
     contracted: re.Pattern[str]
     small_word: re.Pattern[str]
+    first_names: frozenset[str]
     i_am: str
     greeting: re.Pattern[str]
     own_name_end: re.Pattern[str]
@@ -411,6 +413,7 @@ class _Builder:
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
+            first_names=frozenset(table.get("names", {}).get("first", ())),
             i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
