@@ -212,6 +212,8 @@ class Grammar:
         contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
         small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
         first_names: first names in small letters that are hardly ever other words.
+        workplace: a place of work that has no name: "bakery". In a language whose words are listed
+            (`text.english_words`), others in small letters are names only if they are no words.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
         greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
@@ -283,6 +285,7 @@ class Grammar:
     contracted: re.Pattern[str]
     small_word: re.Pattern[str]
     first_names: frozenset[str]
+    workplace: re.Pattern[str] | None
     i_am: str
     greeting: re.Pattern[str]
     own_name_end: re.Pattern[str]
@@ -414,6 +417,7 @@ class _Builder:
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             first_names=frozenset(table.get("names", {}).get("first", ())),
+            workplace=self._compile(self.macros["workplace"]) if table["clauses"].get("has_listed_words") else None,
             i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,

@@ -10,7 +10,7 @@ from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSI
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
-from everthread.text.english_words import is_listed_name
+from everthread.text.english_words import is_listed_name, is_word
 
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
 HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
@@ -81,12 +81,18 @@ class ValueReader:
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 
-    @staticmethod
-    def _is_unfit(subject: Referent, attribute: str, value: str) -> bool:
-        """Return whether a value can't be one of the subject: its own name, or the work of a pet."""
+    def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
+        """Return whether a value can't be one of the subject: its own name, the work of a pet, or no employer's name."""
         if attribute == "name":
             return value.lower() in subject.name.lower()
-        return attribute in HUMAN and subject.fits("pets")
+        return attribute in HUMAN and (subject.fits("pets") or (attribute == "employer" and self._has_no_name(value)))
+
+    def _has_no_name(self, employer: str) -> bool:
+        """Return whether an employer in small letters has only words that name none: "work with idiots"."""
+        workplace = self.grammar.workplace
+        if workplace is None or employer != employer.lower() or workplace.fullmatch(employer):
+            return False
+        return all(map(is_word, employer.split()))
 
     def _favourite(self, kind: str) -> str:
         """Return the attribute for what is a favourite of its kind."""

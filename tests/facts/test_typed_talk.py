@@ -50,6 +50,9 @@ STATED = [
     ("Doctor's put me on warfarin. Atrial fibrillation.", "Kim | takes | warfarin; Kim | health | Atrial fibrillation"),
     ("I'm a carer. Nights. At Willow Lodge in Swindon.", "Kim | occupation | carer; Kim | employer | Willow Lodge"),
     ("My brother Ed is here / BOT: How old is he? / 31, still a baby", "Ed | age | 31"),
+    ("mums from cork originally", "Kim's mother | origin | cork"),
+    ("i work at tesco", "Kim | employer | tesco"),
+    ("i work in a bakery", "Kim | employer | bakery"),
     # introductions
     ("im jess btw", "Kim | name | Jess"),
     ("hey, im lena. how are you", "Kim | name | Lena"),
@@ -74,6 +77,10 @@ STATED = [
 ]
 
 UNSTATED = [
+    "i work with idiots",
+    "i work nights at the moment",
+    "i was raised on sausages",
+    "i drive my wife mad",
     "im tired",
     "im paris bound",
     "I'm starting at the zoo on monday",
