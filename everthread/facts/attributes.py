@@ -67,6 +67,7 @@ ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
+RESTRICTIONS = ("no ", "kein ", "keine ")  # what a diet begins with that may stand beside others: "no pork"
 FAVOURITE = "favourite "  # and the kind of thing
 KINDS = frozenset(  # kinds that rules name in English in any language, and in answers to a question
     (
@@ -107,6 +108,12 @@ def is_known(attribute: str) -> bool:
 def is_single(attribute: str) -> bool:
     """Return whether an attribute has one value at a time, so that a newer value takes the older one's place."""
     return attribute in SINGLE or attribute.startswith(FAVOURITE)
+
+
+def takes_the_place(attribute: str, value: str, former: str) -> bool:
+    """Return whether a newer value takes a former one's place: "vegan" that of "keto", but "no pork" of nothing."""
+    is_restriction = attribute == "diet" and (value.startswith(RESTRICTIONS) or former.startswith(RESTRICTIONS))
+    return is_single(attribute) and not is_restriction
 
 
 def exclude_each_other(relation: str, other: str) -> bool:

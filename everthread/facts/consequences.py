@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from everthread.facts.attributes import is_single
+from everthread.facts.attributes import is_single, takes_the_place
 from everthread.facts.history import value_key
 from everthread.facts.referents import Names
 from everthread.facts.types import Statement
@@ -47,4 +47,5 @@ def settle(names: Names, statements: Sequence[Statement]) -> None:
         if statement.ends:
             values.difference_update({key} if key else values.copy())
         elif is_single(statement.attribute) and statement.attribute != "name" and not statement.moment:
-            values.intersection_update({key})
+            others = values - {key}
+            values.difference_update(old for old in others if takes_the_place(statement.attribute, key, old))

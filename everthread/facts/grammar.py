@@ -44,6 +44,8 @@ CLAUSES = (
     "asks",
     "asks_name",
     "named",
+    "named_several",
+    "nameless",
     "past",
     "present",
     "dropped",
@@ -57,6 +59,10 @@ CLAUSES = (
     "of_other",
     "stranger",
     "aged",
+    "contracted",
+    "small_word",
+    "greeting",
+    "own_name_end",
 )
 BLOCKS = ("heading", "borrowed", "line", "story", "sentence", "clause", "frame", "before", "after")
 
@@ -186,7 +192,9 @@ class Grammar:
         asking: a sentence that ends in a question, with what it states before in the group `stated`.
         telling: a question that states what is in the group `stated`: "did I tell you that we've moved?".
         asks: what a question has that may have no question mark.
-        asks_name: what asks for the name of someone who was mentioned, and `named` a sentence that answers it.
+        asks_name: what asks for the name of someone who was mentioned; `named` is a sentence that answers it, or that
+            names the one mentioned before it, and `named_several` one with the names of several. No name follows where
+            that has `nameless`: "Walt, my old boss".
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
@@ -201,6 +209,13 @@ class Grammar:
             is spoken to: "is a singer".
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
+        contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
+        small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
+        first_names: first names in small letters that are hardly ever other words.
+        workplace: a place of work that has no name: "bakery". In a language whose words are listed
+            (`text.english_words`), others in small letters are names only if they are no words.
+        i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
+        greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
         lowercase: what is in a line by someone who writes without capital letters.
         addressed: what a question has that is about the one who is asked. If a subject may be left out, the answer to
@@ -212,7 +227,7 @@ class Grammar:
             `relation_name`), `name`, `pronoun`, `relative` ("who").
             A possessor is looked for anywhere in a sentence. `introduced` may follow a subject; its group `relation`
             is who or what the next clauses are about: "we adopted a dog, it's called …". `asked` is the one that a
-            question is about, by the asked one's `relation` or a `pronoun`.
+            question is about, by the asked one's `relation` or a `pronoun`. `several` are relatives without a name.
         persons: mentions of people, with the same groups.
         heading_block: what introduces text that isn't the speaker's, to the end of a line, by a colon, a dash or a line
             break: "Translate this:".
@@ -252,6 +267,8 @@ class Grammar:
     asks: re.Pattern[str]
     asks_name: re.Pattern[str]
     named: re.Pattern[str]
+    named_several: re.Pattern[str]
+    nameless: re.Pattern[str]
     past: re.Pattern[str]
     present: re.Pattern[str]
     dropped: re.Pattern[str]
@@ -265,6 +282,13 @@ class Grammar:
     of_other: re.Pattern[str]
     stranger: re.Pattern[str]
     aged: re.Pattern[str]
+    contracted: re.Pattern[str]
+    small_word: re.Pattern[str]
+    first_names: frozenset[str]
+    workplace: re.Pattern[str] | None
+    i_am: str
+    greeting: re.Pattern[str]
+    own_name_end: re.Pattern[str]
     parties: re.Pattern[str]
     lowercase: re.Pattern[str]
     addressed: re.Pattern[str]
@@ -387,11 +411,14 @@ class _Builder:
         is_unspaced = bool(table["clauses"].get("is_unspaced", False))
         edge = "" if is_unspaced else r"\b"
         heads = {name: self._compile((edge if name == "possessor" else "") + self.macros[name]) for name in HEADS}
-        heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked")}
+        heads |= {name: self._compile(self.macros.get(name, NEVER)) for name in ("introduced", "asked", "several")}
         return Grammar(
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
+            first_names=frozenset(table.get("names", {}).get("first", ())),
+            workplace=self._compile(self.macros["workplace"]) if table["clauses"].get("has_listed_words") else None,
+            i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
             has_capital_nouns=bool(table["clauses"].get("has_capital_nouns", False)),

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, tzinfo
 
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput
-from everthread.facts.attributes import DESCRIBED, is_single
+from everthread.facts.attributes import DESCRIBED, is_single, takes_the_place
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
 
@@ -226,18 +226,23 @@ class _History:
         if key in self.open:
             self.open[key].extend(statement)
             return
-        is_one = is_single(statement.attribute)
-        until = next((each.since for each in self.open.values() if each.since is not None), None) if is_one else None
+        former = self._find_former(statement.attribute, key)
+        until = next((each.since for each in former.values() if each.since is not None), None)
         if until is not None and _is_memory(statement, until):
             self._remember(statement, key, until)
             return
         new = self._add(statement, _begin(statement))
-        if is_one:
-            for old in self.open.values():
-                old.end(new.since or statement.said_at, statement)
-                old.replaced_by, new.replaces = statement.value, old.statements[-1].value
-            self.open.clear()
+        for old, interval in former.items():
+            interval.end(new.since or statement.said_at, statement)
+            interval.replaced_by, new.replaces = statement.value, interval.statements[-1].value
+            del self.open[old]
         self.open[key] = new
+
+    def _find_former(self, attribute: str, key: str) -> dict[str, _Interval]:
+        """Return the values that hold and whose place a new one takes, by key."""
+        if not is_single(attribute):
+            return {}
+        return {old: interval for old, interval in self.open.items() if takes_the_place(attribute, key, old)}
 
     def _remember(self, statement: Statement, key: str, until: datetime) -> None:
         """Add a value that held before the one that holds, from the moment that a statement names."""

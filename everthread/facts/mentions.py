@@ -10,7 +10,9 @@ from everthread.facts import clauses
 from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.referents import Names, Referent
+from everthread.text.english_words import is_common
 from everthread.text.questions import is_question
+from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was mentioned last
@@ -82,10 +84,10 @@ class Mentions:
         current = self.current if self.grammar.keeps_subject else None
         return [current] if current is not None and current.relation is not None else []
 
-    def _find_addressed(self, said: Mentions) -> Iterator[Referent]:
-        """Yield the speaker's relatives that another one has mentioned: "your son"."""
+    def _find_addressed(self, said: Mentions, start: int = 0) -> Iterator[Referent]:
+        """Yield the speaker's relatives that another one has mentioned from a place on: "your son"."""
         if said.line.speaker != self.line.speaker:
-            for match in self.grammar.heads["asked"].finditer(said.text):
+            for match in self.grammar.heads["asked"].finditer(said.text, start):
                 if (
                     match["yours"]
                     and match["relation"]
@@ -107,7 +109,9 @@ class Mentions:
         if name and match["name"] and self.grammar.is_unspaced:
             return replace(self.find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
-        is_alone = is_alone and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        is_alone = (
+            is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
+        )
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
@@ -119,7 +123,7 @@ class Mentions:
         if name in self.names.speakers:
             return Referent(name, is_speaker=name == self.line.speaker, end=end)
         known = self.names.spelling.get(name.lower(), name)
-        return Referent(known, self.names.genders.get(known, ""), self.names.find_owner(known), end=end)
+        return Referent(known, self.names.find_gender(known), self.names.find_owner(known), end=end)
 
     def speaker(self) -> Referent:
         """Return who says it."""
@@ -138,8 +142,8 @@ class Mentions:
             adjacent = self._find_adjacent(match.start())
             return adjacent if adjacent and adjacent.is_proper() else None
         if name := groups.get("acquaintance"):  # "our lodger Pim", "my brother's wife Lena"
-            known = self.names.spelling.get(name.lower(), name)
-            return Referent(known, self.names.genders.get(known, ""), end=match.end())
+            known = self.names.acquaint(name)
+            return Referent(known, self.names.find_gender(known), end=match.end())
         if name := groups.get("named"):  # with an article, as nouns have: "der Günther"
             return self.find_named(name, match.end()) if self.names.is_known(name) else None
         if name := groups.get("name"):
@@ -207,7 +211,7 @@ class Mentions:
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
         given = groups.get("relation_name") or groups.get("relation_small")
         name = given or self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
-        self.names.genders.setdefault(name, relation.gender)
+        self.names.learn_gender(name, relation.gender)
         return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())
 
     def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
@@ -221,7 +225,8 @@ class Mentions:
                 return None
         name = self.names.aliases.get(found.name, found.name)
         if gender and not found.gender:
-            self.names.genders[name] = gender
+            self.names.genders[name.lower()] = gender
+        self.names.acquaint(name)
         return replace(found, name=name)
 
     def _follows_stranger(self, found: Referent, gender: Gender, start: int) -> bool:
@@ -278,7 +283,19 @@ class Mentions:
         if centre is None or centre.is_speaker or not self._may_be(centre, gender) or not self._is_someone(centre):
             return None
         since = self._list_candidates(gender, self.subject_at, start)
-        return None if any(each.name != centre.name for each in since) else centre
+        if any(each.name != centre.name for each in since) or self._is_unlikely(centre, gender):
+            return None
+        return centre
+
+    def _is_unlikely(self, referent: Referent, gender: Gender) -> bool:
+        """Return whether a pronoun hardly means one of unknown gender, as the line has mentioned another before."""
+        if not gender or self._find_gender(referent):
+            return False
+        earlier = [each for said in self.before if said.line is self.line for each in said.find_referents()]
+        return any(self._find_gender(each) == gender and each.name != referent.name for each in earlier)
+
+    def _find_gender(self, referent: Referent) -> Gender:
+        return referent.gender or self.names.find_gender(referent.name)
 
     def _list_candidates(self, gender: Gender, start: int, end: int) -> list[Referent]:
         """Return those mentioned in a part of the sentence that a pronoun may mean; no "somebody" if it has others."""
@@ -287,7 +304,7 @@ class Mentions:
 
     def _may_be(self, referent: Referent, gender: Gender) -> bool:
         """Return whether a pronoun of a gender may mean someone, by the pronouns for the one before."""
-        return not gender or (referent.gender or self.names.genders.get(referent.name, "")) in (gender, "")
+        return not gender or self._find_gender(referent) in (gender, "")
 
     def _is_someone(self, subject: Referent) -> bool:
         """Return whether a subject is known, or a name of which the sentence says what only people do."""
@@ -306,11 +323,36 @@ class Mentions:
     # -------------------------------------------------- subjects that are left out
 
     def find_spoken_of(self) -> Referent | None:
-        """Return the one that a sentence without a subject is about: that of the sentence before in the line."""
-        if not self.goes_on_in_line():
+        """Return the one that a sentence without a subject is about: that of the last sentence of the line with one.
+
+        At the beginning of a line, it is the one that the question before the line is about.
+        """
+        for before in reversed(self.before):
+            if before.line is not self.line:
+                break
+            if _is_common(before.text.strip(" .!")):
+                continue  # "Nights." is no one
+            if (subject := before.last_subject) is not None:
+                return subject if subject.is_speaker or before._is_someone(subject) else None
+            if before.find_referents():
+                return None
+        return self._find_asked_about()
+
+    def _find_asked_about(self) -> Referent | None:
+        """Return the one that the question before the line is about; the speaker if it names no other."""
+        if not self.find_question() or self.grammar.keeps_subject:
             return self.speaker()
-        before = self.before[-1]
-        return before.last_subject or (None if before.find_referents() else self.speaker())
+        line = next(each for each in reversed(self.before) if each.line is not self.line)
+        start = len(line.text) - len(split_sentences(line.text)[-1])
+        asked = list(self.grammar.heads["asked"].finditer(line.text, start))
+        genders = {self.grammar.pronouns[match["pronoun"].lower()] for match in asked if match["pronoun"]}
+        named = [each for each in line.find_referents() if each.end > start] + list(self._find_addressed(line, start))
+        if len(genders) == 1 and not named:
+            named = self.find_focus(genders.pop())
+        if not (named or genders):
+            return self.speaker()
+        one = _find_only(named)
+        return one if one is not None and self._is_certain(one) else None
 
     def find_introduced(self) -> Referent | None:
         """Return the one that a sentence without a verb introduces: "27, from Leeds"."""
@@ -324,7 +366,7 @@ class Mentions:
 
     def find_dropped(self) -> Referent | None:
         """Return the one that a sentence is about that begins with a verb about another: "Works at Bosch." """
-        if self.grammar.dropped.match(self.text) is None:
+        if self.grammar.dropped.match(self.text, self.find_start()) is None:
             return None
         for each in reversed(self.before):
             subject = each.last_subject
@@ -332,10 +374,16 @@ class Mentions:
                 break
             if subject and not subject.is_speaker and (subject.relation or self.names.is_known(subject.name)):
                 return replace(subject, name=self.names.aliases.get(subject.name, subject.name))
+            if each.line is self.line and subject is None and " " in each.text.strip():
+                return None  # "Stuart's eldest. Studies marine biology."
             if each.find_referents():
                 break
         found = {each.name: each for each in self.find_focus()}
         return next(iter(found.values())) if len(found) == 1 else None
+
+    def find_start(self) -> int:
+        """Return where the words of the sentence begin."""
+        return len(self.text) - len(self.text.lstrip())
 
     def goes_on_in_line(self) -> bool:
         """Return whether the line has a sentence before this one."""
@@ -419,3 +467,8 @@ def _find_only(referents: Sequence[Referent]) -> Referent | None:
     """Return the one entity that all of these mentions mean; None if they mean several."""
     found = {each.name: each for each in referents}
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _is_common(word: str) -> bool:
+    """Return whether a word is one of the commonest English ones, or the plural of one: "nights"."""
+    return is_common(word.lower()) or is_common(word.lower().removesuffix("s"))

@@ -64,7 +64,8 @@ class Names:
     relatives: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     kinds: dict[str, str] = field(default_factory=dict)  # of pets, by name
     spelling: dict[str, str] = field(default_factory=dict)  # by the name in small letters
-    genders: dict[str, Gender] = field(default_factory=dict)
+    genders: dict[str, Gender] = field(default_factory=dict)  # by the name in small letters
+    written: dict[str, str] = field(default_factory=dict)  # words of the line that have got a capital, as written
     aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
     values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     speakers: set[str] = field(default_factory=set)
@@ -82,6 +83,22 @@ class Names:
         elif statement.attribute == "kind":
             self.kinds[statement.subject] = statement.value.lower()
         self.spelling.setdefault(statement.subject.lower(), statement.subject)
+
+    def acquaint(self, name: str) -> str:
+        """Learn that a name is that of a person or pet, and return it as it is known."""
+        return self.spelling.setdefault(name.lower(), self.as_written(name))
+
+    def find_gender(self, name: str) -> Gender:
+        """Return the gender of someone by name; empty if it isn't known."""
+        return self.genders.get(name.lower(), "")
+
+    def learn_gender(self, name: str, gender: Gender) -> None:
+        """Learn the gender of someone, unless it is known."""
+        self.genders.setdefault(name.lower(), gender)
+
+    def as_written(self, text: str) -> str:
+        """Return a name or a value as the line has it, without the capitals that its names have got."""
+        return " ".join(self.written.get(word, word) for word in text.split(" ")) if self.written else text
 
     def holds(self, subject: str, attribute: str, value: str) -> bool:
         """Return whether a value was stated, or one that begins or ends with it; of a pet also its kind."""

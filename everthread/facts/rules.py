@@ -19,6 +19,7 @@ from everthread.facts.quotations import mask_quotations
 from everthread.facts.referents import Names
 from everthread.facts.sentence_reader import SentenceReader
 from everthread.facts.types import Statement
+from everthread.facts.written_out import write_out
 from everthread.text.analyzer import detect_language, remove_quotes
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
@@ -81,7 +82,7 @@ class _Reader:
             before = tuple(self.recent) if grammar.is_unspaced else ()
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
             return []
-        own = find_own_part(text, grammar)
+        own = write_out(find_own_part(text, grammar), line.speaker, grammar, self.names)
         asked = Mentions("", line, grammar, self.names, tuple(self.recent)).find_question()
         patterns = grammar.find_patterns(own.lower(), is_answer=bool(asked))
         is_about_strangers = False

@@ -17,6 +17,7 @@ from everthread.facts.attributes import POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.mentions import Mentions
 from everthread.facts.moments import read_clause_moment
+from everthread.facts.name_words import is_likely_name
 from everthread.facts.referents import Names, Referent
 from everthread.facts.types import Statement
 from everthread.facts.values import ValueReader
@@ -48,6 +49,7 @@ class SentenceReader:
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
     firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
+    spoken_of: list[Referent | None] = field(default_factory=list)  # the one, once it has been looked for
     question: str = ""  # what the line answers, if a pattern reads answers
 
     def __post_init__(self) -> None:
@@ -66,19 +68,45 @@ class SentenceReader:
         if patterns or self.grammar.keeps_subject:
             yield from self._search([pattern for pattern in patterns if pattern.anywhere])
             yield from self._read_clauses([pattern for pattern in patterns if not pattern.anywhere])
-        if self.mentions.before and self.mentions.before[-1].line is not self.line:
-            yield from self._read_answer(self.mentions.before[-1].text)
+        if self.mentions.before:
+            yield from self._read_name()
+            yield from self._read_names()
 
-    def _read_answer(self, asked: str) -> Iterator[Statement]:
-        """Yield whose name a sentence is that answers a question for it: "A dog!" "What's his name?" "Argo." """
-        if self.grammar.asks_name.search(asked) is None or (match := self.grammar.named.fullmatch(self.text)) is None:
+    def _read_name(self) -> Iterator[Statement]:
+        """Yield whose name a sentence is: "I've a budgie. Winston."; "A dog!" "What's his name?" "Argo." """
+        match = self.grammar.named.fullmatch(self.text)
+        if match is None:
             return
+        before = self.mentions.before[-1]
+        if self.mentions.goes_on_in_line():
+            may_name = self._is_naming(match) and self.grammar.nameless.search(before.text) is None
+            mentioned = before.find_referents() if may_name else []
+        else:
+            mentioned = self.mentions.find_focus() if self._answers_for_name() else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
-        focus = self.mentions.find_focus()
-        unnamed = {each.name: each for each in focus if each.relation and each.name.startswith(prefix)}
-        if len(unnamed) == 1:
+        unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
+        are_others = self.mentions.goes_on_in_line() and len({each.name for each in mentioned}) > 1
+        if len(unnamed) == 1 and not are_others:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
+
+    def _read_names(self) -> Iterator[Statement]:
+        """Yield whose names a sentence is: "I've two kids. Ruby and Max."; "The dogs' names?" "Fly and Moss." """
+        match = self.grammar.named_several.fullmatch(self.text)
+        if match is None or not (self.mentions.goes_on_in_line() or self._answers_for_name()):
+            return
+        found = {each["kin"].lower() for each in self.grammar.heads["several"].finditer(self.mentions.before[-1].text)}
+        if len(found) == 1:
+            speaker = self.mentions.speaker()
+            for name, attribute, value in self._values().list_relatives(found.pop(), match["names"], speaker):
+                yield self._make(name, attribute, value, 0.9)
+
+    def _answers_for_name(self) -> bool:
+        return self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
+
+    def _is_naming(self, match: re.Match[str]) -> bool:
+        """Return whether a sentence calls someone by a name, or is one that can hardly be another word."""
+        return bool(match.groupdict().get("called")) or is_likely_name(match["name"])
 
     # -------------------------------------------------------------- clauses
 
@@ -162,7 +190,8 @@ class SentenceReader:
     def _find_heads(self, start: int) -> dict[str, tuple[Referent, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
         found = {"": (self.mentions.speaker(), start)}
-        for name in ("subject", "owner"):
+        is_dropped = start <= 1 and self.grammar.dropped.match(self.text, start) is not None  # "Works" is no name
+        for name in ("owner",) if is_dropped and not self.grammar.keeps_subject else ("subject", "owner"):
             match = self.grammar.heads[name].match(self.text, start)
             referent = None if match is None else self.mentions.identify(match)
             if match is not None and referent is not None:
@@ -255,7 +284,19 @@ class SentenceReader:
             groups = asked.groupdict()
             if groups.get("relation"):  # "How old is your son?"
                 return self.mentions.identify_relative(asked, groups, self.mentions.speaker())
-        return self.mentions.find_spoken_of() if pattern.bare == "fragment" else self.mentions.speaker()
+        if pattern.bare == "fragment":
+            return self._find_spoken_of()
+        if pattern.bare == "sentence" and not self.grammar.keeps_subject and pattern.answers is None:
+            one = self._find_spoken_of()
+            is_other = one is not None and not one.is_speaker and (one.relation or self.names.is_known(one.name))
+            return None if is_other else self.mentions.speaker()
+        return self.mentions.speaker()
+
+    def _find_spoken_of(self) -> Referent | None:
+        """Return the one that a sentence without a subject is about, which is the same for all of its clauses."""
+        if not self.spoken_of:
+            self.spoken_of.append(self.mentions.find_spoken_of())
+        return self.spoken_of[0]
 
     def _space_before(self, start: int) -> int:
         return start - 1 if self.text[start - 1].isspace() and not self.grammar.is_unspaced else start
@@ -305,6 +346,7 @@ class SentenceReader:
             yield replace(made, moment=moment, is_event=is_event)
 
     def _make(self, subject: str, attribute: str, value: str, confidence: float, *, ends: bool = False) -> Statement:
+        subject, value = self.names.as_written(subject), self.names.as_written(value)
         made = Statement(subject, attribute, value, (self.line.seq,), self.line.said_at, ends)
         return replace(made, confidence=confidence, is_undated=self.line.is_undated)
 

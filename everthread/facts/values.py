@@ -10,6 +10,7 @@ from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSI
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
+from everthread.text.english_words import is_listed_name, is_word
 
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
 HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
@@ -48,7 +49,7 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            yield from self._list_relatives(groups["kin"] or "", names, subject)
+            yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
             yield from self._list_aged(groups["kin"] or "", aged, subject)
@@ -68,6 +69,8 @@ class ValueReader:
         if groups.get("favourite"):
             for value in self._split(groups["favourite"], "favourite" in form.lists):
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
+        if (listed := groups.get("listed_name")) and is_listed_name(listed.lower()):
+            groups["name"] = listed
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
         couple = groups.get("couple")
@@ -78,12 +81,18 @@ class ValueReader:
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 
-    @staticmethod
-    def _is_unfit(subject: Referent, attribute: str, value: str) -> bool:
-        """Return whether a value can't be one of the subject: its own name, or the work of a pet."""
+    def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
+        """Return whether a value can't be one of the subject: its own name, the work of a pet, or no employer's name."""
         if attribute == "name":
             return value.lower() in subject.name.lower()
-        return attribute in HUMAN and subject.fits("pets")
+        return attribute in HUMAN and (subject.fits("pets") or (attribute == "employer" and self._has_no_name(value)))
+
+    def _has_no_name(self, employer: str) -> bool:
+        """Return whether an employer in small letters has only words that name none: "work with idiots"."""
+        workplace = self.grammar.workplace
+        if workplace is None or employer != employer.lower() or workplace.fullmatch(employer):
+            return False
+        return all(map(is_word, employer.split()))
 
     def _favourite(self, kind: str) -> str:
         """Return the attribute for what is a favourite of its kind."""
@@ -95,17 +104,19 @@ class ValueReader:
         noun = referent.name.removeprefix(f"{owner}{POSSESSIVE}")
         if noun == referent.name:
             return
-        self.names.aliases[referent.name] = name
-        self.names.genders.setdefault(name, referent.gender)
+        self.names.aliases[referent.name] = self.names.as_written(name)
+        self.names.learn_gender(name, referent.gender)
         yield owner, attribute, name
         if attribute == "pet":
             yield name, self.grammar.relations[noun.lower()].described_by, noun
 
-    def _list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+    def list_relatives(self, kin: str, names: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
+        """Yield relatives by name, and of pets their kind or breed."""
         relation = self.grammar.relations[" ".join(kin.lower().split())]
         for name in self._split(names, True):
-            if name.lower() != self.speaker.lower():
-                self.names.genders.setdefault(name, relation.gender)
+            is_pet = (self.names.find_owner(name) or ("", ""))[1] == "pet"  # "Rex is my best friend"
+            if name.lower() != self.speaker.lower() and not (is_pet and relation.attribute == "friend"):
+                self.names.learn_gender(name, relation.gender)
                 yield owner.name, relation.attribute, name
                 if relation.attribute == "pet":
                     yield name, relation.described_by, relation.noun
@@ -119,7 +130,7 @@ class ValueReader:
     def _list_aged(self, kin: str, aged: str, owner: Referent) -> Iterator[tuple[str, str, str]]:
         """Yield relatives with their ages: "Tom, 5, and Ella, 3"."""
         for match in self.grammar.aged.finditer(aged):
-            yield from self._list_relatives(kin, match["name"], owner)
+            yield from self.list_relatives(kin, match["name"], owner)
             if age := match["age"]:
                 yield match["name"], "age", age
 

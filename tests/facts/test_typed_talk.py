@@ -1,0 +1,146 @@
+"""Tests of facts in talk as people type it: in small letters, in fragments, with names that stand alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from everthread.facts.history import build_facts
+from everthread.facts.rules import read_statements
+from everthread.types import Line, Role
+
+# Lines of one talk, in which "BOT:" begins one by a chatbot, and what the last one states; "-" marks an end.
+STATED = [
+    # an apostrophe that is left out
+    ("my bf tom, hes from leeds", "Kim | partner | Tom; Tom | origin | Leeds"),
+    ("Tom is my brother / toms a plumber", "Tom | occupation | plumber"),
+    ("my son noah is 3 / noahs 4 now", "Noah | age | 4"),
+    # people who are introduced
+    ("theres this girl malia in my chem class. she plays cello", "Malia | plays | cello"),
+    ("tavita hes a scaffolder, then noa whos 11", "Tavita | occupation | scaffolder; Noa | age | 11"),
+    ("I met one man, Karmenu, he drives a bus, he is a widower", "Karmenu | status | widower"),
+    ("My eldest, Leo, is 9", "Kim | child | Leo; Leo | age | 9"),
+    ("my therapist is called Jo", "Jo | occupation | therapist"),
+    ("My dentist Dr. Lal says I should floss", "Dr. Lal | occupation | dentist"),
+    ("That was Kavitha, my sister.", "Kim | sister | Kavitha"),
+    ("BOT: Who's Jules? / My girlfriend, 4 months now", "Kim | partner | Jules"),
+    # a name in a sentence of its own
+    ("I have a budgie. Called Winston.", "Kim | pet | Winston; Winston | kind | budgie"),
+    ("Adopted a hamster. Grieg.", "Kim | pet | Grieg; Grieg | kind | hamster"),
+    ("My girlfriend's coming this weekend. Mirela.", "Kim | partner | Mirela"),
+    ("I've got two sons. Reuben and Max.", "Kim | son | Reuben; Kim | son | Max"),
+    (
+        "BOT: What are your dogs' names? / Fly and Moss.",
+        "Kim | pet | Fly; Kim | pet | Moss; Fly | kind | dog; Moss | kind | dog",
+    ),
+    # fragments about the one before
+    (
+        "My sister Julie lives in Perth. Works for Shell.",
+        "Kim | sister | Julie; Julie | home | Perth; Julie | employer | Shell",
+    ),
+    (
+        "My brother Terrence is a cop. Two kids. Divorced.",
+        "Kim | brother | Terrence; Terrence | occupation | cop; Terrence | status | Divorced",
+    ),
+    (
+        "Philip is my son / How old is Philip? / He's 48. Diabetic like his father.",
+        "Philip | age | 48; Philip | health | Diabetic",
+    ),
+    ("Doctor's put me on warfarin. Atrial fibrillation.", "Kim | takes | warfarin; Kim | health | Atrial fibrillation"),
+    ("I'm a carer. Nights. At Willow Lodge in Swindon.", "Kim | occupation | carer; Kim | employer | Willow Lodge"),
+    ("My brother Ed is here / BOT: How old is he? / 31, still a baby", "Ed | age | 31"),
+    ("mums from cork originally", "Kim's mother | origin | cork"),
+    ("i work at tesco", "Kim | employer | tesco"),
+    ("i work in a bakery", "Kim | employer | bakery"),
+    # introductions
+    ("im jess btw", "Kim | name | Jess"),
+    ("hey, im lena. how are you", "Kim | name | Lena"),
+    ("soy marta", "Kim | name | Marta"),
+    ("Kim here, 31, site manager", "Kim | age | 31; Kim | occupation | site manager"),
+    # changes of homes and work
+    ("I live in York / moved back in with my parents", "- Kim | home | "),
+    ("moved in with my boyfriend in Leeds", "Kim | home | Leeds"),
+    ("moved back in with my parents in Hull", "Kim | home | Hull"),
+    ("Now I'm at Allegro", "Kim | employer | Allegro"),
+    ("started at a zoo", "Kim | employer | zoo"),
+    ("used to be at Intel but the commute killed me", "- Kim | employer | Intel"),
+    (
+        "My son Tendai has moved to Leeds for a job with Asda",
+        "Kim | son | Tendai; Tendai | home | Leeds; Tendai | employer | Asda",
+    ),
+    # partners who leave, named by a pronoun only
+    ("my bf is called tom / he dumped me", "- Kim | partner | "),
+    ("My girlfriend Ana lives in Leeds / she broke up with me", "- Kim | partner | "),
+    ("My boyfriend is Tom / we split up", "- Kim | partner | "),
+    ("me and callum are official", "Kim | partner | Callum"),
+]
+
+UNSTATED = [
+    "i work with idiots",
+    "i work nights at the moment",
+    "i was raised on sausages",
+    "i drive my wife mad",
+    "im tired",
+    "im paris bound",
+    "I'm starting at the zoo on monday",
+    "now i'm at tesco",
+    "Now I'm at Tesco buying milk",
+    "my mum rang, shes not well",
+    "my boss is here. Nightmare.",
+    "My sister called. Ugh.",
+    "I met Walt, my old boss. Ifeoma.",
+    "Stuart's eldest. Studies marine biology.",
+    "BOT: Do you like Adele? / 33, from Leeds",
+    "my exes all left. he dumped me",
+    "nagoya is out. hes in icu now",
+    "a german shepherd named barnaby bit me",
+    "started running again at least",
+    "my boss is mean / she left me a note",
+]
+
+
+def read(talk: str) -> set[str]:
+    """Return what the last line of a talk states."""
+    lines = []
+    for seq, text in enumerate(map(str.strip, talk.split(" / ")), 1):
+        is_bot = text.startswith("BOT:")
+        role: Role = "assistant" if is_bot else "user"
+        speaker = "Fern" if is_bot else "Kim"
+        lines.append(Line(seq, "s", role, speaker, text.removeprefix("BOT:").strip(), datetime(2026, 5, 4, tzinfo=UTC)))
+    stated = [each for each in read_statements(lines) if each.seqs == (len(lines),)]
+    return {f"{'- ' * each.ends}{each.subject} | {each.attribute} | {each.value}" for each in stated}
+
+
+@pytest.mark.parametrize(("talk", "expected"), STATED)
+def test_typed_talk_states(talk: str, expected: str) -> None:
+    assert {each.lower() for each in read(talk)} == {each.lower() for each in expected.split("; ")}
+
+
+@pytest.mark.parametrize("talk", UNSTATED)
+def test_typed_talk_states_nothing(talk: str) -> None:
+    assert read(talk) == set()
+
+
+def test_names_are_read_in_german_and_spanish_too() -> None:
+    assert read("Hallo zusammen, wie geht es euch? / bin die lena") == {"Kim | name | lena"}
+    assert read("Hallo zusammen, wie geht es euch? / bin die beste") == set()
+    assert read("Hola, ¿qué tal? / me llamo marta y soy enfermera") == {
+        "Kim | name | marta",
+        "Kim | occupation | enfermera",
+    }
+
+
+def test_a_partner_and_a_job_end_in_german_and_spanish() -> None:
+    assert read("Mein Freund heißt Jannik und wohnt in Köln / er hat schluss gemacht") == {"- Kim | partner | "}
+    assert read("mi novio se llama Pablo / me ha dejado") == {"- Kim | partner | "}
+    assert read("Trabajo en un bar de copas en Madrid / hoy he dejado el bar") == {"- Kim | employer | bar"}
+
+
+def test_a_food_that_is_not_eaten_replaces_no_diet() -> None:
+    lines = [
+        Line(seq, "s", "user", "Kim", text, datetime(2026, 5, seq, tzinfo=UTC))
+        for seq, text in enumerate(("I'm vegan", "I don't eat pork", "I'm vegetarian now"), 1)
+    ]
+    facts = build_facts(read_statements(lines))
+    assert {fact.value for fact in facts if fact.holds} == {"no pork", "vegetarian"}
