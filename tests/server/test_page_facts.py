@@ -62,6 +62,7 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     act(page, "peanuts", "That's right")
     expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
     act(page, "Porto", "Correct")
+    expect(page.get_by_role("dialog").locator(".quote")).to_have_count(0)  # a fact has neither a speaker nor a date
     page.get_by_role("dialog").get_by_role("textbox").fill("Lisbon")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(fact(page, "Lives in Lisbon")).to_be_visible()

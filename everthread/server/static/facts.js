@@ -103,7 +103,7 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = await editText(labelOf(fact), { text: fact.value }, t("facts.correct_hint"));
+    const value = await editText(labelOf(fact), fact.value, t("facts.correct_hint"));
     if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
   }
 
