@@ -1,6 +1,7 @@
 // What is known about the person and those they mention: each fact with its time and its message.
 
 import { bankPath, get, getAll, patch, post, remove } from "./api.js";
+import { UNNAMED } from "./banknames.js";
 import { longDate, monthName, shortDate } from "./dates.js";
 import { button, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
@@ -13,7 +14,6 @@ import { formatNumber, hasText, joinList, locale, t } from "./words.js";
 const LATELY_MS = 45 * 86_400_000;
 const MAX_LATELY = 5;
 const FAVOURITE = "favourite ";
-const UNNAMED = "user"; // the person, before they have a name
 const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "industry", "school", "field", "status", "partner"];
 
 export class FactsPanel {
