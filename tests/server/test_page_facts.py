@@ -158,6 +158,17 @@ def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, ur
     expect(fact(page, "Plays cello")).to_have_count(0)
 
 
+def test_the_facts_of_a_bank_that_the_address_creates_are_read_once_it_exists(page: Page, url: str) -> None:
+    visit_nora(page, url, "facts-left")
+    with page.expect_response(lambda response: "/banks/facts-typed/facts" in response.url) as read:
+        page.goto(f"{url}/#/facts-typed")
+    assert read.value.ok
+    expect(page.locator("#panel")).to_contain_text("Nothing is known yet.")
+    expect(page.locator("#notices")).to_be_empty()
+    page.go_back()
+    expect(fact(page, "Lives in York")).to_be_visible()
+
+
 def test_a_chat_without_a_model_lists_what_is_known_with_its_messages(page: Page, url_without_model: str) -> None:
     bank = "facts-listed"
     for number, text in enumerate(SAID):

@@ -21,7 +21,8 @@ export class FactsPanel {
     this.subjects = null; // [{name, note, facts}, …], the person first
     this.onChange = () => {};
     this.read = withErrors(this.read.bind(this));
-    for (const name of ["bank", "forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
+    for (const name of ["forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
+    on("bank", () => ((this.subjects = []), (this.version = null), this.onChange())); // which may not exist yet
     on("state", ({ session, lines }) => {
       const version = `${session} ${lines.at(-1)?.seq}`;
       if (version !== this.version) ((this.version = version), this.reset());
