@@ -9,6 +9,7 @@ import pytest
 from everthread.config import LANGUAGES
 from everthread.factory import RECIPES, open_recipe
 from everthread.languages.recipe_texts import ABOUT, OWN_TEXTS, SHARED, load_recipe_texts
+from everthread.recall import features, statements, token_match
 from everthread.recipes.options import Option, options
 
 OPTIONS: dict[str, dict[str, Option]] = {name: options(open_recipe(name)) for name in RECIPES}
@@ -51,6 +52,15 @@ def test_every_meaning_is_translated_once(language: str) -> None:
             assert meaning not in ("", option.limits.meaning)
     meanings = {name: {each[name].limits.meaning for each in OPTIONS.values() if name in each} for name in shared}
     assert [name for name in ("window", "offers", "facts") if len(meanings[name]) > 1] == []
+
+
+def test_every_language_states_the_number_of_the_signals_of_the_default_recipe() -> None:
+    assert len({*features.SIGNALS, *statements.SIGNALS, token_match.SIGNAL}) == 25
+    words = {"de": "fünfundzwanzig", "es": "veinticinco", "fr": "vingt-cinq", "ja": "25", "zh": "二十五"}
+    assert "twenty-five" in open_recipe("default").description
+    assert words.keys() == {*LANGUAGES} - {"en"}
+    for language, word in words.items():
+        assert word in load_recipe_texts(language).recipes["default"][ABOUT]
 
 
 def test_a_recipe_of_ones_own_keeps_its_words() -> None:

@@ -288,6 +288,17 @@ def test_after_an_end_the_next_message_starts_a_chat_although_an_older_one_is_op
     expect(page.locator(".from-person .line-text")).to_have_text("A third subject.")
 
 
+def test_the_current_chat_and_a_person_without_a_name_are_found_by_the_filters(page: Page, url: str) -> None:
+    visit(page, url, "filtered")
+    say_and_wait(page, "My sister Mia moved to Lisbon.")
+    page.get_by_role("tab", name="Timeline").click()
+    page.locator("svg.timeline").get_by_role("listitem").last.locator("rect").click()
+    expect(page.locator("#session-list")).to_have_text("Current chatMy sister Mia moved to Lisbon.")
+    expect(page.get_by_label("Said by").get_by_role("option")).to_have_text(["anyone", "Ever", "You"])
+    page.get_by_label("To", exact=True).fill("2020-01-01")
+    expect(page.locator("#session-list")).to_have_text("No chats match these filters.")
+
+
 def test_a_chat_gets_a_title_by_the_model_without_a_reload_until_a_person_renames_it(
     page: Page, titling: tuple[str, threading.Event]
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     act(page, "peanuts", "That's right")
     expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
     act(page, "Porto", "Correct")
+    expect(page.get_by_role("dialog").locator(".quote")).to_have_count(0)  # a fact has neither a speaker nor a date
     page.get_by_role("dialog").get_by_role("textbox").fill("Lisbon")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(fact(page, "Lives in Lisbon")).to_be_visible()
@@ -155,6 +156,17 @@ def test_what_is_said_and_forgotten_in_the_chat_changes_the_facts(page: Page, ur
     page.get_by_role("button", name="Forget message: I play the cello.").click()
     page.get_by_role("button", name="Forget it").click()
     expect(fact(page, "Plays cello")).to_have_count(0)
+
+
+def test_the_facts_of_a_bank_that_the_address_creates_are_read_once_it_exists(page: Page, url: str) -> None:
+    visit_nora(page, url, "facts-left")
+    with page.expect_response(lambda response: "/banks/facts-typed/facts" in response.url) as read:
+        page.goto(f"{url}/#/facts-typed")
+    assert read.value.ok
+    expect(page.locator("#panel")).to_contain_text("Nothing is known yet.")
+    expect(page.locator("#notices")).to_be_empty()
+    page.go_back()
+    expect(fact(page, "Lives in York")).to_be_visible()
 
 
 def test_a_chat_without_a_model_lists_what_is_known_with_its_messages(page: Page, url_without_model: str) -> None:

@@ -111,6 +111,17 @@ def test_an_error_of_the_server_is_shown_next_to_the_field(tab: Page, url: str) 
     expect(tab.locator(".option", has=full).get_by_role("alert")).to_contain_text(text)
 
 
+def test_settings_opened_while_the_server_is_away_say_so_and_fail_nowhere_else(tab: Page, url: str) -> None:
+    visit(tab, url, "recipe-away")
+    errors = list[str]()
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.route("**/api/**", lambda route: route.abort("connectionrefused"))
+    tab.click("#open-settings")
+    expect(tab.get_by_role("dialog").get_by_role("alert")).to_contain_text("can't be reached")
+    tab.evaluate("0")  # by then every error has been reported
+    assert errors == []
+
+
 def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_with_the_bank(
     page: Page, url: str
 ) -> None:

@@ -3,7 +3,7 @@
 import { homeBank } from "./account.js";
 import { t } from "./words.js";
 
-const UNNAMED = "user"; // of a person who has given no name
+export const UNNAMED = "user"; // the name of a person who has given none
 const DEFAULT_BANK = "default";
 const DEMO_BANK = "demo";
 

@@ -72,16 +72,16 @@ export const askForget = (title, effect, line, label = t("change.forget")) =>
     line,
   );
 
-/** Resolves to the line's new text, or to null. */
-export function editText(title, line, hint) {
+/** Resolves to the new text, or to null. line: quoted above the text. */
+export function editText(title, text, hint, line = null) {
   return openDialog(title, (close) => {
-    const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: line.text, autofocus: true });
+    const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: text, autofocus: true });
     const save = () => close(field.value.trim() || null);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
     });
     return [
-      quotedLine(line),
+      line && quotedLine(line),
       h("p", { class: "small" }, hint),
       field,
       h("div", { class: "bar end" }, button(t("dialog.save"), save, { class: "primary" })),

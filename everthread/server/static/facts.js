@@ -1,6 +1,7 @@
 // What is known about the person and those they mention: each fact with its time and its message.
 
 import { bankPath, get, getAll, patch, post, remove } from "./api.js";
+import { UNNAMED } from "./banknames.js";
 import { longDate, monthName, shortDate } from "./dates.js";
 import { button, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
@@ -13,7 +14,6 @@ import { formatNumber, hasText, joinList, locale, t } from "./words.js";
 const LATELY_MS = 45 * 86_400_000;
 const MAX_LATELY = 5;
 const FAVOURITE = "favourite ";
-const UNNAMED = "user"; // the person, before they have a name
 const FIRST = ["name", "kind", "age", "birthday", "home", "origin", "occupation", "employer", "industry", "school", "field", "status", "partner"];
 
 export class FactsPanel {
@@ -21,7 +21,8 @@ export class FactsPanel {
     this.subjects = null; // [{name, note, facts}, …], the person first
     this.onChange = () => {};
     this.read = withErrors(this.read.bind(this));
-    for (const name of ["bank", "forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
+    for (const name of ["forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
+    on("bank", () => ((this.subjects = []), (this.version = null), this.onChange())); // which may not exist yet
     on("state", ({ session, lines }) => {
       const version = `${session} ${lines.at(-1)?.seq}`;
       if (version !== this.version) ((this.version = version), this.reset());
@@ -103,7 +104,7 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = await editText(labelOf(fact), { text: fact.value }, t("facts.correct_hint"));
+    const value = await editText(labelOf(fact), fact.value, t("facts.correct_hint"));
     if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
   }
 

@@ -1,10 +1,11 @@
 // Bringing earlier chats: files are sent once, their contents are shown, and what the person chooses is imported.
 
 import { bankPath, get, patch } from "./api.js";
+import { UNNAMED } from "./banknames.js";
 import { openDialog } from "./dialogs.js";
 import { button, byId, fill, h, textElement, truncate } from "./dom.js";
 import { emit } from "./events.js";
-import { DEFAULT_SPEAKER, importPreview, refusals, sum } from "./importpreview.js";
+import { importPreview, refusals, sum } from "./importpreview.js";
 import { importProgress } from "./importprogress.js";
 import { formatSize, Upload } from "./importupload.js";
 import { navigate, route } from "./router.js";
@@ -129,8 +130,8 @@ class Import {
 
   /** The name under which the person's messages are imported: the one in the page, or in most of the files. */
   get name() {
-    if (this.person && this.person !== DEFAULT_SPEAKER) return this.person;
-    const names = this.chosen.map(({ choices }) => choices.speaker).filter((speaker) => speaker && speaker !== DEFAULT_SPEAKER);
+    if (this.person && this.person !== UNNAMED) return this.person;
+    const names = this.chosen.map(({ choices }) => choices.speaker).filter((speaker) => speaker && speaker !== UNNAMED);
     const count = (name) => names.filter((each) => each === name).length;
     return [...names].sort((one, other) => count(other) - count(one))[0] ?? null;
   }

@@ -1,10 +1,10 @@
 // The contents of files of chats, and what to import of them: who is who, and which chats.
 
+import { UNNAMED } from "./banknames.js";
 import { longDate } from "./dates.js";
 import { button, fill, h, select, textElement, truncate } from "./dom.js";
 import { formatNumber, joinList, t } from "./words.js";
 
-export const DEFAULT_SPEAKER = "user"; // of a person who has given no name
 const MAX_NAMED_SPEAKERS = 6;
 const SHOWN_ROWS = 100; // at a time
 const MORE_WITHIN_PX = 400; // of the end of the list
@@ -84,7 +84,7 @@ function size({ conversations, messages, units, first_at, last_at }) {
 }
 
 const describe = ({ name, messages }) =>
-  `${name === DEFAULT_SPEAKER ? t("line.you") : truncate(name, MAX_TITLE_CHARS)} (${formatNumber(messages)})`;
+  `${name === UNNAMED ? t("line.you") : truncate(name, MAX_TITLE_CHARS)} (${formatNumber(messages)})`;
 
 /** What is left out, in the page's words where it has some for this kind. */
 function kindName(kind) {
@@ -127,7 +127,7 @@ function speakerChoices(upload, uploads) {
     return row;
   };
   return [
-    me !== DEFAULT_SPEAKER && ask(t("import.me"), t("import.nobody"), "speaker"),
+    me !== UNNAMED && ask(t("import.me"), t("import.nobody"), "speaker"),
     !assistant && ask(t("import.assistant"), t("import.no_assistant"), "assistant"),
   ];
 }

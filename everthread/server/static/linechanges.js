@@ -27,7 +27,7 @@ export async function forgetLine(line, more, bank = route.bank) {
 
 export async function correctLine(line, bank = route.bank) {
   const { editText, changeEach, CORRECTING } = await loadOverlays();
-  const text = await editText(t("change.correct"), line, t("change.correct_hint"));
+  const text = await editText(t("change.correct"), line.text, t("change.correct_hint"), line);
   if (text === null || text === line.text) return;
   const copies = await findCopies(line, bank);
   const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });

@@ -121,7 +121,7 @@ export class MemoryListPanel {
     };
     const correct = async () => {
       const { editText } = await import("./dialogs.js");
-      const text = await editText(t("change.correct"), line, t("list.correct_hint"));
+      const text = await editText(t("change.correct"), line.text, t("list.correct_hint"), line);
       if (!text || text === unit.text) return;
       replace(await patch(path, { text }));
       showNotice(t("change.corrected"));

@@ -7,12 +7,12 @@ import { t } from "./words.js";
 
 export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
-  const all = get("/recipes").then(({ items }) => items);
+  const all = get("/recipes");
   const draw = withErrors(async (updated) => {
-    const current = updated ?? (await get(bankPath("/recipe")));
+    const [current, { items }] = await Promise.all([updated ?? get(bankPath("/recipe")), all]);
     fill(
       box,
-      recipeSelect(await all, serverInfo, current, draw),
+      recipeSelect(items, serverInfo, current, draw),
       h("p", { class: "small" }, current.about),
       optionFields(current, draw),
     );

@@ -1,10 +1,13 @@
 // The filters of the list of chats and of the search: who, when, tag, and archived chats.
 
 import { bankPath, get, getAll } from "./api.js";
+import { UNNAMED } from "./banknames.js";
 import { button, byId, fill, h } from "./dom.js";
 import { on } from "./events.js";
 import { withErrors } from "./notices.js";
 import { t } from "./words.js";
+
+const speakerLabel = (name) => (name === UNNAMED ? t("line.you") : name || t("filter.anyone"));
 
 export class SessionFilter {
   /** onChange: called when a filter was changed. */
@@ -37,7 +40,7 @@ export class SessionFilter {
     const chosen = this.speaker.value;
     fill(
       this.speaker,
-      ["", ...speakers].map((name) => h("option", { value: name }, name || t("filter.anyone"))),
+      ["", ...speakers].map((name) => h("option", { value: name }, speakerLabel(name))),
     );
     this.speaker.value = speakers.includes(chosen) ? chosen : "";
   }

@@ -108,9 +108,10 @@ export class SessionList {
       if (groups.at(-1)?.[0] !== name) groups.push([name, []]);
       groups.at(-1)[1].push(sessionItem(session));
     }
+    const hasCurrent = !this.filter.isActive || this.items.some(({ id }) => id === this.current);
     rerender(
       this.box,
-      !this.filter.isActive && this.currentChat(),
+      hasCurrent && this.currentChat(),
       groups.map(([name, items]) => [h("h2", { class: "small" }, name), h("ul", {}, items)]),
       !this.items.length && h("p", { class: "empty" }, t(this.filter.isActive ? "sessions.no_match" : "sessions.empty")),
     );
