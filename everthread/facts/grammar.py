@@ -30,6 +30,7 @@ from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"
 MAX_LISTED = 6  # values of one slot
+CUE_LETTERS = 3  # by which cues are looked up; there are 1,600 in English, of which a line has about twenty
 NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
 CLAUSES = (
@@ -61,6 +62,7 @@ CLAUSES = (
     "aged",
     "contracted",
     "small_word",
+    "no_capital",
     "greeting",
     "own_name_end",
 )
@@ -211,9 +213,10 @@ class Grammar:
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
         contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
         small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
+        no_capital: words that have a capital letter, or would have one, and are no names: "april".
         first_names: first names in small letters that are hardly ever other words.
-        workplace: a place of work that has no name: "bakery". In a language whose words are listed
-            (`text.english_words`), others in small letters are names only if they are no words.
+        word_employer: an employer in small letters that consists of words ("bakery", "google"), in a language whose
+            words are listed (`text.english_words`); None in others.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
         greeting: what may precede such a name, and `own_name_end` what must follow it.
         parties: words for who speaks and who is spoken to: "my", "you". A language without any has them in each line.
@@ -251,7 +254,7 @@ class Grammar:
         between: with it between something and "it", the pronoun may mean another thing.
         mentioned: where a line mentions a place, in its group `place`, that "there" may mean; `mentioned_here`, "here".
         patterns: the patterns.
-        cues: the numbers of the patterns that each cue belongs to.
+        cues: by their first CUE_LETTERS letters, or fewer, the cues with the numbers of their patterns.
         since: the moments since which a state holds.
         at: the moments of an event.
         months: the number of each name of a month.
@@ -284,8 +287,9 @@ class Grammar:
     aged: re.Pattern[str]
     contracted: re.Pattern[str]
     small_word: re.Pattern[str]
+    no_capital: re.Pattern[str]
     first_names: frozenset[str]
-    workplace: re.Pattern[str] | None
+    word_employer: re.Pattern[str] | None
     i_am: str
     greeting: re.Pattern[str]
     own_name_end: re.Pattern[str]
@@ -322,7 +326,7 @@ class Grammar:
     mentioned: re.Pattern[str]
     mentioned_here: re.Pattern[str]
     patterns: tuple[Pattern, ...]
-    cues: Mapping[str, tuple[int, ...]]
+    cues: Mapping[str, Sequence[tuple[str, Sequence[int]]]]
     since: tuple[re.Pattern[str], ...]
     at: tuple[re.Pattern[str], ...]
     months: Mapping[str, int]
@@ -337,9 +341,11 @@ class Grammar:
             text: the text in small letters.
             is_answer: whether it may answer a question.
         """
-        found = sorted({number for cue, numbers in self.cues.items() if cue in text for number in numbers})
+        begins = {text[at : at + size] for size in range(1, CUE_LETTERS + 1) for at in range(len(text))}
+        cued = (pair for begin in begins & self.cues.keys() for pair in self.cues[begin])
+        numbers = {number for cue, numbers in cued if cue in text for number in numbers}
         patterns = []
-        for pattern in (self.patterns[number] for number in found):
+        for pattern in (self.patterns[number] for number in sorted(numbers)):
             if pattern.answers is not None and not is_answer:
                 continue
             if pattern.context is None or pattern.context.search(text) is not None:
@@ -417,7 +423,7 @@ class _Builder:
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             first_names=frozenset(table.get("names", {}).get("first", ())),
-            workplace=self._compile(self.macros["workplace"]) if table["clauses"].get("has_listed_words") else None,
+            word_employer=self._compile(self.macros["word_employer"]) if "word_employer" in self.macros else None,
             i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
             is_unspaced=is_unspaced,
@@ -493,13 +499,16 @@ class _Builder:
         return self.expanded[name]
 
 
-def _index_cues(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[int, ...]]:
-    """Return the numbers of the patterns that each cue belongs to."""
-    found: dict[str, list[int]] = defaultdict(list)
+def _index_cues(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[tuple[str, Sequence[int]]]]:
+    """Return the cues by their first letters, each with the numbers of its patterns."""
+    numbers: dict[str, list[int]] = defaultdict(list)
     for number, table in enumerate(tables):
         for cue in table["cues"]:
-            found[cue].append(number)
-    return {cue: tuple(numbers) for cue, numbers in found.items()}
+            numbers[cue].append(number)
+    found: dict[str, list[tuple[str, Sequence[int]]]] = defaultdict(list)
+    for cue, of_cue in numbers.items():
+        found[cue[:CUE_LETTERS]].append((cue, of_cue))
+    return dict(found)
 
 
 @once

@@ -89,8 +89,8 @@ class ValueReader:
 
     def _has_no_name(self, employer: str) -> bool:
         """Return whether an employer in small letters has only words that name none: "work with idiots"."""
-        workplace = self.grammar.workplace
-        if workplace is None or employer != employer.lower() or workplace.fullmatch(employer):
+        known = self.grammar.word_employer
+        if known is None or employer != employer.lower() or known.fullmatch(employer):
             return False
         return all(map(is_word, employer.split()))
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from everthread.facts.grammar import Grammar
 from everthread.facts.name_words import is_likely_name, is_name_only
@@ -17,7 +16,7 @@ def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
     """Return a text with the apostrophes and capitals of names, and with "I'm" before the speaker's own."""
     names.written.clear()
     text = grammar.contracted.sub(lambda match: _restore_apostrophe(match, names), text)
-    text = grammar.small_word.sub(lambda match: _restore_capital(match, grammar.first_names, names), text)
+    text = grammar.small_word.sub(lambda match: _restore_capital(match, grammar, names), text)
     greeted = grammar.greeting.match(text) if grammar.i_am else None
     if greeted is None or not text.startswith(speaker, greeted.end()):
         return text
@@ -30,12 +29,13 @@ def _restore_apostrophe(match: re.Match[str], names: Names) -> str:
     return f"{name}'s" if names.is_known(name) and not names.is_known(match[0]) else match[0]
 
 
-def _restore_capital(match: re.Match[str], first_names: Collection[str], names: Names) -> str:
+def _restore_capital(match: re.Match[str], grammar: Grammar, names: Names) -> str:
     """Return what a match has, with a capital if its last word is a name."""
     person = match["person"] or match["person_before"]
     word = person or match[0]
-    is_listed = word in first_names if first_names else is_name_only(word)
-    if not (is_listed or names.is_known(word) or (person and _may_be_name(word))):
+    is_listed = word in grammar.first_names if grammar.first_names else is_name_only(word)
+    is_first_name = is_listed and grammar.no_capital.fullmatch(word) is None
+    if not (is_first_name or names.is_known(word) or (person and _may_be_name(word))):
         return match[0]
     names.written[word.capitalize()] = word
     return f"{match[0].removesuffix(word)}{word.capitalize()}"

@@ -52,6 +52,7 @@ STATED = [
     ("My brother Ed is here / BOT: How old is he? / 31, still a baby", "Ed | age | 31"),
     ("mums from cork originally", "Kim's mother | origin | cork"),
     ("i work at tesco", "Kim | employer | tesco"),
+    ("i work for google", "Kim | employer | google"),
     ("i work in a bakery", "Kim | employer | bakery"),
     # introductions
     ("im jess btw", "Kim | name | Jess"),
