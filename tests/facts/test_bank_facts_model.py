@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from everthread import BadQuery, Memory, NewLine
 from everthread.common.keys import META_CORRECTS, META_REPEATS
+from everthread.facts.reading_state import ReadingState, read_setting
 from everthread.facts.types import Fact
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
@@ -56,9 +57,10 @@ class Said:
 
 @dataclass
 class Model:
-    """The statements of lines by their numbers, and the versions of lines that are never read again."""
+    """The statements of lines by their numbers, and the versions of lines that are never read again, or never were."""
 
     said: dict[int, list[Said]] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)  # retracted or corrected before they were read for facts
     first_version: dict[int, int] = field(default_factory=dict)
     excluded: set[int] = field(default_factory=set)  # first versions
 
@@ -103,7 +105,7 @@ class Model:
         self.excluded |= firsts
         for seq, said in self.said.items():
             if self.first_version[seq] in firsts:
-                self.said[seq] = [each for each in said if each.pair != pair]
+                self.said[seq] = [] if seq in self.unread else [each for each in said if each.pair != pair]
 
     def hold(self, current: Iterable[Line], moment: datetime) -> set[tuple[str, str]]:
         """Return the attributes and values that held at a moment: replay what the current lines state."""
@@ -137,6 +139,12 @@ class FactMachine(RuleBasedStateMachine):
         lines = list(self.memory.lines(include_retracted=retracted))
         return lines[number % len(lines)] if lines else None
 
+    def note_unread(self, line: Line) -> None:
+        """Note a line that is about to be retracted or corrected if it wasn't read."""
+        state = ReadingState.parse(read_setting(self.memory.store, self.memory.bank))
+        if line.seq > state.last_seq:
+            self.model.unread.add(line.seq)
+
     def pick_fact(self, number: int) -> Fact | None:
         facts = self.memory.facts()
         return facts[number % len(facts)] if facts else None
@@ -153,16 +161,19 @@ class FactMachine(RuleBasedStateMachine):
     @rule(number=PICKS, text=TEXTS)
     def correct(self, number: int, text: str) -> None:
         if line := self.pick(number):
+            self.note_unread(line)
             self.model.tell([self.memory.correct(line.seq, text)])
 
     @rule(number=PICKS)
     def retract(self, number: int) -> None:
         if line := self.pick(number):
+            self.note_unread(line)
             self.memory.retract(line.seq)
 
     @rule(number=PICKS, reading=st.booleans())
     def retract_and_restore(self, number: int, reading: bool) -> None:
         if line := self.pick(number):
+            self.note_unread(line)
             self.memory.retract(line.seq)
             if reading:
                 self.compare(number % 4)
