@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -47,8 +48,9 @@ def open_memory(store: PlacedStore, bank: str) -> Memory:
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> str:
-    return tmp_path.name  # the databases are shared
+def bank(request: pytest.FixtureRequest) -> str:
+    name = re.sub(r"\W+", "-", request.node.name)
+    return f"b-{name.strip('-')}"  # the databases are shared, and the first place of a bank depends on its name
 
 
 def fill(store: PlacedStore, bank: str) -> Memory:
