@@ -171,7 +171,13 @@ def list_backups(place: Path) -> list[Path]:
     """Return the folders of the backups at a place, the earliest first."""
     with map_errors("", place):
         found = [path.parent for path in place.glob(f"[!.]*/{MANIFEST}")]
-    return sorted(found, key=lambda path: path.name)
+    return sorted(found, key=split_name)
+
+
+def split_name(folder: Path) -> tuple[str, int]:
+    """Return the time in a backup's name, and which of that second it is, by which backups are ordered."""
+    time, _, number = folder.name.partition("Z-")
+    return (f"{time}Z", int(number)) if number.isdecimal() else (folder.name, 1)
 
 
 def change_bank(folder: Path, bank: str, change: Callable[[SQLiteStore], object]) -> None:

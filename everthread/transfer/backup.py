@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 
 from everthread.bank import kept_backups
@@ -34,6 +34,7 @@ from everthread.bank.backup_folder import (
     list_backups,
     read_manifest,
     read_receipts,
+    split_name,
     write_manifest,
 )
 from everthread.bank.kept_backups import KeptBackup
@@ -215,8 +216,10 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     """Give a backup its name, record it in its banks, and remove old ones."""
     earlier = read_manifests(place)
     manifest = _date_after(earlier, staging, manifest)
-    names = (f"{manifest.taken_at:{NAME_FORMAT}}{'' if n == 1 else f'-{n}'}" for n in count(1))
-    folder = next(place / name for name in names if not (place / name).exists())
+    second = f"{manifest.taken_at:{NAME_FORMAT}}"
+    numbers = (number for name, number in map(split_name, place.iterdir()) if name == second)
+    number = max(numbers, default=0) + 1  # a name that was removed meanwhile would be that of an earlier one
+    folder = place / (second if number == 1 else f"{second}-{number}")
     found = {**earlier, folder: manifest}
     replaced = {each: found[each].taken_at for each in found if found[each].banks.keys() <= manifest.banks.keys()}
     old = retention.select_old(replaced)

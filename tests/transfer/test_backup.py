@@ -300,6 +300,11 @@ def test_old_backups_are_removed(bank: Memory, place: Path) -> None:
         Retention(0)
 
 
+def test_backups_of_the_same_second_are_kept_in_their_order(bank: Memory, place: Path) -> None:
+    made = [back_up(bank.store, place, [bank.bank], Retention(2)).folder for _ in range(12)]
+    assert list_backups(place) == made[-2:]
+
+
 def test_a_backup_with_another_bank_is_not_removed(any_store: Store, place: Path) -> None:
     first, second = next(NAMES), next(NAMES)
     for name in (first, second):
