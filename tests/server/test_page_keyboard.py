@@ -349,8 +349,10 @@ def test_every_setting_is_changed_and_a_model_connected(
     keyboard.choose("Reset")
     keyboard.expect_at("Temperature")
     keyboard.go("Recipe")
+    options = settings.locator("summary").element_handle()
     with page.expect_response("**/recipe"):
         keyboard.press("ArrowDown")
+    page.wait_for_function("(options) => !options.isConnected", arg=options)  # until they are drawn again
     keyboard.expect_at("Recipe")
     keyboard.choose("Options of")
     keyboard.go("Maximum recalled")
