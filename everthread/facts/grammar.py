@@ -212,7 +212,8 @@ class Grammar:
         stranger: a mention of someone who isn't known, by a noun: "a girl". Its group `f`, `m` or `child` shows which.
         aged: a name with an age in a list of relatives, in its groups `name` and `age`: "Tom (5)".
         contracted: a name, in the group `name`, with an "s" after it that should have an apostrophe before it.
-        small_word: a word in small letters that may be a name; in its group `person` where no other word is likely.
+        small_word: a word in small letters that may be a name; in a group `person` or `person_before`, if it has them,
+            where no other word is likely.
         no_capital: words that have a capital letter, or would have one, and are no names: "april".
         first_names: first names in small letters that are hardly ever other words.
         word_employer: an employer in small letters that consists of words ("bakery", "google"), in a language whose

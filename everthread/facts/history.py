@@ -241,7 +241,7 @@ class _History:
     def _find_former(self, attribute: str, key: str) -> dict[str, _Interval]:
         """Return the values that hold and whose place a new one takes, by key."""
         if not is_single(attribute):
-            return {}
+            return {}  # without going through all values, of which there may be many
         return {old: interval for old, interval in self.open.items() if takes_the_place(attribute, key, old)}
 
     def _remember(self, statement: Statement, key: str, until: datetime) -> None:

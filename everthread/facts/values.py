@@ -82,7 +82,7 @@ class ValueReader:
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 
     def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
-        """Return whether a value can't be one of the subject: its own name, a pet's work, or no name of an employer."""
+        """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""
         if attribute == "name":
             return value.lower() in subject.name.lower()
         return attribute in HUMAN and (subject.fits("pets") or (attribute == "employer" and self._has_no_name(value)))

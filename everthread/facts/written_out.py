@@ -31,7 +31,8 @@ def _restore_apostrophe(match: re.Match[str], names: Names) -> str:
 
 def _restore_capital(match: re.Match[str], grammar: Grammar, names: Names) -> str:
     """Return what a match has, with a capital if its last word is a name."""
-    person = match["person"] or match["person_before"]
+    groups = match.groupdict()
+    person = groups.get("person") or groups.get("person_before")
     word = person or match[0]
     is_listed = word in grammar.first_names if grammar.first_names else is_name_only(word)
     is_first_name = is_listed and grammar.no_capital.fullmatch(word) is None
