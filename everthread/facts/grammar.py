@@ -51,6 +51,7 @@ CLAUSES = (
     "present",
     "dropped",
     "acting",
+    "follows_subject",
     "attached",
     "introduction",
     "subjectless",
@@ -201,6 +202,7 @@ class Grammar:
             without a subject, up to one that begins with `present`: "now".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         acting: what follows an unknown name that is someone's, such as a verb: "Marcus is".
+        follows_subject: what follows a first name that begins a sentence, if it is its subject.
         attached: what may be between a mention and a relative clause about it: "my aunt in Leeds, who".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
         subjectless: what a sentence by the speaker about the speaker begins with: "been married for years".
@@ -215,7 +217,8 @@ class Grammar:
         small_word: a word in small letters that may be a name; in a group `person` or `person_before`, if it has them,
             where no other word is likely.
         no_capital: words that have a capital letter, or would have one, and are no names: "april".
-        first_names: first names in small letters that are hardly ever other words.
+        first_names: first names in small letters that are hardly ever other words, or, in a language whose words are
+            listed (`text.english_words`), may be other words.
         word_employer: an employer in small letters that consists of words ("bakery", "google"), in a language whose
             words are listed (`text.english_words`); None in others.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
@@ -249,6 +252,7 @@ class Grammar:
         relations: the words for relations, in small letters.
         couples: the words for both relatives that one word means: "mother" and "father" for "parents".
         favourites: the English word for each kind of thing that may be a favourite.
+        doers: the word for someone who does each thing for a living: "bartender" for "bartending".
         pronouns: the gender of each pronoun and possessive.
         ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
         oblique: after it, a word names only where something happens or with what, and "it" means another: "in the car".
@@ -277,6 +281,7 @@ class Grammar:
     present: re.Pattern[str]
     dropped: re.Pattern[str]
     acting: re.Pattern[str]
+    follows_subject: re.Pattern[str]
     attached: re.Pattern[str]
     introduction: re.Pattern[str]
     subjectless: re.Pattern[str]
@@ -320,6 +325,7 @@ class Grammar:
     relations: Mapping[str, Relation]
     couples: Mapping[str, tuple[str, str]]
     favourites: Mapping[str, str]
+    doers: Mapping[str, str]
     pronouns: Mapping[str, Gender]
     ended_by: Mapping[str, tuple[str, ...]]
     oblique: re.Pattern[str]
@@ -402,6 +408,7 @@ class _Builder:
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
             "couple": list(table.get("couples", {})),
+            **{name: list(doers) for name, doers in table.get("doers", {}).items()},
             "year": r"(?P<year>(?:19|20)\d\d)(?![\da-z])",
             "month": f"(?P<month>{alternation(self.months)})",
             "day": r"(?P<day>[0-3]?\d)",
@@ -423,7 +430,7 @@ class _Builder:
             **{name: self._compile(table["clauses"].get(name, NEVER)) for name in CLAUSES},
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
-            first_names=frozenset(table.get("names", {}).get("first", ())),
+            first_names=frozenset(table.get("names", {}).get("first", "").split()),
             word_employer=self._compile(self.macros["word_employer"]) if "word_employer" in self.macros else None,
             i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),
@@ -437,6 +444,7 @@ class _Builder:
             relations=self.relations,
             couples={word: (both[0], both[1]) for word, both in table.get("couples", {}).items()},  # variants follow
             favourites=table.get("favourites", {}),
+            doers={what: who for doers in table.get("doers", {}).values() for what, who in doers.items()},
             pronouns=table["pronouns"],
             ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},
             oblique=self._compile(self.macros.get("oblique", NEVER)),

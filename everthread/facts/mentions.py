@@ -113,10 +113,16 @@ class Mentions:
             is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
         )
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
-        is_name = name and name[0].isupper() and not is_first and not self.grammar.has_capital_nouns
+        opens = is_first and self._opens_sentence(name or "", match.end())
+        is_name = name and name[0].isupper() and (opens or not is_first) and not self.grammar.has_capital_nouns
         if not name or not (match["other"] or is_name):
             return None
-        return Referent(name, is_certain=is_alone, end=match.end())
+        return Referent(name, is_certain=is_alone or opens, end=match.end())
+
+    def _opens_sentence(self, name: str, end: int) -> bool:
+        """Return whether the first word of a sentence is a first name, and its subject: "Tyler broke his arm." """
+        is_first_name = name.lower() in self.grammar.first_names
+        return is_first_name and self.grammar.follows_subject.match(self.text, end) is not None
 
     def find_named(self, name: str, end: int) -> Referent:
         """Return the one of a name."""

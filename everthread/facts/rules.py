@@ -85,16 +85,14 @@ class _Reader:
         own = write_out(find_own_part(text, grammar), line.speaker, grammar, self.names)
         asked = Mentions("", line, grammar, self.names, tuple(self.recent)).find_question()
         patterns = grammar.find_patterns(own.lower(), is_answer=bool(asked))
-        is_about_strangers = False
+        is_about_strangers = bool(patterns) and is_tale(own, grammar, self.names)  # before pronouns make names known
         found: dict[tuple[str, str, str, bool], Statement] = {}
         for sentence in split_sentences(own):
             stated = _find_stated(sentence, grammar)
             mentions = Mentions(f" {stated}", line, grammar, self.names, tuple(self.recent))
             for statement in SentenceReader(mentions, patterns).read():
-                if not found:
-                    if grammar.line_block.search(text) is not None:
-                        return []
-                    is_about_strangers = is_tale(own, grammar, self.names)
+                if not found and grammar.line_block.search(text) is not None:
+                    return []
                 if is_about_strangers and statement.subject.split(POSSESSIVE)[0] in own:
                     continue
                 key = (statement.subject, statement.attribute, statement.value.lower(), statement.ends)

@@ -10,6 +10,7 @@ import re
 from everthread.facts.grammar import Grammar
 from everthread.facts.name_words import is_likely_name, is_name_only
 from everthread.facts.referents import Names
+from everthread.text.english_words import is_word
 
 
 def write_out(text: str, speaker: str, grammar: Grammar, names: Names) -> str:
@@ -34,12 +35,18 @@ def _restore_capital(match: re.Match[str], grammar: Grammar, names: Names) -> st
     groups = match.groupdict()
     person = groups.get("person") or groups.get("person_before")
     word = person or match[0]
-    is_listed = word in grammar.first_names if grammar.first_names else is_name_only(word)
-    is_first_name = is_listed and grammar.no_capital.fullmatch(word) is None
+    is_first_name = _is_listed(word, grammar) and grammar.no_capital.fullmatch(word) is None
     if not (is_first_name or names.is_known(word) or (person and _may_be_name(word))):
         return match[0]
     names.written[word.capitalize()] = word
     return f"{match[0].removesuffix(word)}{word.capitalize()}"
+
+
+def _is_listed(word: str, grammar: Grammar) -> bool:
+    """Return whether a word in small letters is listed as a name, and as no other word."""
+    if grammar.word_employer is None:  # there is no list of words
+        return word in grammar.first_names
+    return is_name_only(word) or (word in grammar.first_names and not is_word(word))
 
 
 def _may_be_name(word: str) -> bool:

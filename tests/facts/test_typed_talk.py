@@ -19,7 +19,10 @@ STATED = [
     # people who are introduced
     ("theres this girl malia in my chem class. she plays cello", "Malia | plays | cello"),
     ("tavita hes a scaffolder, then noa whos 11", "Tavita | occupation | scaffolder; Noa | age | 11"),
-    ("I met one man, Karmenu, he drives a bus, he is a widower", "Karmenu | status | widower"),
+    (
+        "I met one man, Karmenu, he drives a bus, he is a widower",
+        "Karmenu | occupation | bus driver; Karmenu | status | widower",
+    ),
     ("My eldest, Leo, is 9", "Kim | child | Leo; Leo | age | 9"),
     ("my therapist is called Jo", "Jo | occupation | therapist"),
     ("My dentist Dr. Lal says I should floss", "Dr. Lal | occupation | dentist"),
@@ -75,9 +78,37 @@ STATED = [
     ("My girlfriend Ana lives in Leeds / she broke up with me", "- Kim | partner | "),
     ("My boyfriend is Tom / we split up", "- Kim | partner | "),
     ("me and callum are official", "Kim | partner | Callum"),
+    ("Me and Craig aren't together any more", "- Kim | partner | Craig"),
+    ("My late wife always sang", "Kim | status | widowed"),
+    ("married nine years now", "Kim | status | married"),
+    ("Tessa has been my best friend since school", "Kim | friend | Tessa"),
+    # one whose name begins the sentence, or the one before
+    ("Tyler broke his arm again. He's 17", "Tyler | age | 17"),
+    ("Alfie's quiet, he's fourteen now", "Alfie | age | fourteen"),
+    ("we got a cat! A tabby, thirteen years old, named Gerald.", "Kim | pet | Gerald; Gerald | kind | cat"),
+    ("I got Duke here with me, he's a beagle", "Kim | pet | Duke; Duke | breed | beagle"),
+    # in passing, and with a word to the other
+    ("I'm 56 mate, the fish are all on pensions", "Kim | age | 56"),
+    ("oh wait i told u im allergic to peanuts right??", "Kim | allergy | peanuts"),
+    ("I don't eat pork, not because of religion", "Kim | diet | no pork"),
+    ("I'm expecting, due in May", "Kim | status | pregnant"),
+    ("I've sold the ute", "- Kim | owns | ute"),
+    ("Last week we moved to Barton street", "Kim | home | Barton street"),
+    ("Priya Moved Up To Charlotte By Her Daughter", "Priya | home | Charlotte"),
+    # work by what someone does
+    ("I'm childminding from home now", "Kim | occupation | childminder"),
+    ("My brother drives a bus", "Kim's brother | occupation | bus driver"),
+    ("I do travel nursing now", "Kim | occupation | travel nurse"),
+    ("I teach guitar at the community center", "Kim | employer | community center"),
+    ("here I work in a bakery", "Kim | employer | bakery"),
+    ("I switched from bio to anthropology last year", "Kim | field | anthropology"),
 ]
 
 UNSTATED = [
+    "I'm expecting my parents at six",
+    "my wife and I are expecting",
+    "me and the boss aren't together on this one",
+    "Sainsbury's is packed, he's 17th in the queue",
     "i work with idiots",
     "i work nights at the moment",
     "i was raised on sausages",
