@@ -137,6 +137,17 @@ def test_back_on_a_phone_leads_to_the_list_from_which_a_chat_was_opened(page: Pa
     assert page.evaluate(TOP_LINE) == seq
 
 
+def test_back_on_a_phone_leads_from_the_memory_to_the_chat_and_stays_on_the_page(page: Page, long_url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    visit(page, long_url, "long")
+    page.click("#views [data-to=memory]")
+    expect(page.locator(".column:visible")).to_have_id("memory")
+    page.go_back()
+    expect(page.locator(".column:visible")).to_have_id("chat")
+    page.go_forward()
+    expect(page.locator(".column:visible")).to_have_id("memory")
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_a_notice_covers_neither_the_last_message_nor_the_message_box(
     page: Page, long_url: str, size: ViewportSize

@@ -39,6 +39,14 @@ def test_an_empty_bank_says_what_appears_here(page: Page, url: str) -> None:
     expect(page.locator("#panel")).to_contain_text("Nothing is known yet.")
 
 
+def test_a_tab_that_cannot_be_read_does_not_show_what_another_one_has_shown(tab: Page, url: str) -> None:
+    visit_nora(tab, url, "facts-unread")
+    tab.route("**/api/v1/**", lambda route: route.abort("connectionrefused"))
+    tab.get_by_role("tab", name="Timeline").click()
+    expect(tab.locator("#panel")).to_be_empty()
+    tab.unroute("**/api/v1/**")
+
+
 def test_facts_are_grouped_by_their_subject_and_lead_to_their_message(page: Page, url: str) -> None:
     visit_nora(page, url, "facts-read")
     headings = page.locator("#panel section h2")

@@ -152,7 +152,14 @@ function showView(name) {
   for (const [id, role] of Object.entries(SIDES)) byId(id).role = NARROW.matches && id === name ? "main" : role;
 }
 
+/** Show another column on request, so that "Back" leads to the present one and not away from the page. */
+function changeView(name) {
+  if (NARROW.matches && name !== document.body.dataset.view) history.pushState(history.state, "");
+  showView(name);
+}
+
 NARROW.addEventListener("change", () => showView(document.body.dataset.view));
+addEventListener("popstate", () => showView(history.state?.column ?? "chat"));
 
 /** Remove the banks that were opened for the characters of the chat that is left, if nothing was said or set in them. */
 function leaveBanks(current) {
@@ -177,7 +184,7 @@ on(
   "demo-wanted",
   withErrors(async () => (await loadDemo()).startDemo()),
 );
-on("view", showView);
+on("view", changeView);
 on(
   "session-options",
   withErrors(async (session) => (await loadOverlays()).openSessionOptions(session)),
@@ -262,7 +269,7 @@ on(
 onClick("open-settings", ({ openSettings }) => openSettings(serverInfo, chat));
 fill(
   byId("views"),
-  ["sessions", "chat", "memory"].map((name) => button([icon(name), t(`view.${name}`)], () => (showView(name), emit("column-opened", name)), { "data-to": name })),
+  ["sessions", "chat", "memory"].map((name) => button([icon(name), t(`view.${name}`)], () => (changeView(name), emit("column-opened", name)), { "data-to": name })),
 );
 
 /** Skip to where one writes, or to what one reads: an address in the link would name a bank. */
@@ -300,7 +307,7 @@ addEventListener("keydown", (event) => {
 /** What a key does anywhere on the page. */
 function keyAction({ key, ctrlKey, metaKey, shiftKey, target }) {
   const control = ctrlKey || metaKey;
-  if (control && key.toLowerCase() === "k") return () => (showView("sessions"), byId("query").select());
+  if (control && key.toLowerCase() === "k") return () => (changeView("sessions"), byId("query").select());
   if (control && shiftKey && key.toLowerCase() === "o") return newChat;
   if (key === "?" && !control && !target.matches("input, textarea, select")) return showKeys;
   if (key === "Escape" && route.view === "read") return () => navigate({});

@@ -63,6 +63,7 @@ class MemoryColumn {
   }
 
   select(index) {
+    if (index !== this.index) fill(this.box); // what another tab shows stays no longer, even if nothing can be read
     this.index = index;
     this.buttons.forEach((tab, number) => {
       tab.setAttribute("aria-selected", String(number === index));
