@@ -24,6 +24,10 @@ SINGLE = frozenset(
         "status",
         "mother",
         "father",
+        "mother-in-law",
+        "father-in-law",
+        "stepmother",
+        "stepfather",
         "boss",
         "kind",
         "colour",
@@ -48,9 +52,22 @@ KIN = frozenset(
         "cousin",
         "niece",
         "nephew",
+        "mother-in-law",
+        "father-in-law",
+        "sister-in-law",
+        "brother-in-law",
+        "son-in-law",
+        "daughter-in-law",
+        "stepmother",
+        "stepfather",
+        "stepsister",
+        "stepbrother",
+        "stepson",
+        "stepdaughter",
     )
 )
-RELATIONS = KIN | {"partner", "boss", "friend", "flatmate", "neighbour", "colleague", "ex", "pet"}
+GODPARENTS = frozenset(("godmother", "godfather", "godson", "goddaughter"))  # may be relatives or friends as well
+RELATIONS = KIN | GODPARENTS | {"partner", "boss", "friend", "flatmate", "neighbour", "colleague", "ex", "pet"}
 MANY = frozenset(
     ("likes", "dislikes", "allergy", "language", "plays", "hobby", "owns", "health", "takes", "member")
 ) | (RELATIONS - SINGLE)
@@ -81,7 +98,10 @@ TOPICS = (  # the attributes in the order in which a list of all facts about som
     *("name", "kind", "breed", "colour", "age", "birthday", "home", "origin"),
     *("occupation", "employer", "industry", "school", "field", "member", "language", "religion", "status", "partner"),
     *("mother", "father", "sister", "brother", "son", "daughter", "child", "grandmother", "grandfather", "grandson"),
-    *("granddaughter", "aunt", "uncle", "cousin", "niece", "nephew", "friend", "flatmate", "neighbour", "colleague"),
+    *("granddaughter", "aunt", "uncle", "cousin", "niece", "nephew", "mother-in-law", "father-in-law", "sister-in-law"),
+    *("brother-in-law", "son-in-law", "daughter-in-law", "stepmother", "stepfather", "stepsister", "stepbrother"),
+    *("stepson", "stepdaughter", "godmother", "godfather", "godson", "goddaughter"),
+    *("friend", "flatmate", "neighbour", "colleague"),
     *(
         "boss",
         "ex",
@@ -120,10 +140,12 @@ def exclude_each_other(relation: str, other: str) -> bool:
     """Return whether two relations to the same person can only be those of two people.
 
     A sister of someone's is not the same one's daughter, friend or cat, while a friend may be a colleague as well, and
-    a son is a child.
+    a son is a child. A stepson is called a son, too, and an aunt may be a godmother.
     """
-    both = {relation, other}
-    return len(both) > 1 and bool(both & (KIN | {"pet"})) and not ("child" in both and both & {"son", "daughter"})
+    both = {relation.removeprefix("step"), other.removeprefix("step")}
+    if both & GODPARENTS or both in ({"child", "son"}, {"child", "daughter"}):
+        return "pet" in both
+    return len(both) > 1 and bool(both & (KIN | {"pet"}))
 
 
 def are_several(relations: Iterable[tuple[str, str]]) -> bool:

@@ -403,7 +403,8 @@ class _Builder:
         self.macros: dict[str, Any] = {
             **table["macros"],
             **(table.get("lowercase", {}) if lowercase else {}),
-            "relative_one": [word for word, each in self.relations.items() if not each.is_plural],
+            # atomic, so that it never matches only the "mother" of "mother in law"
+            "relative_one": f"(?>{'|'.join(word for word, each in self.relations.items() if not each.is_plural)})",
             "relative_many": [word for word, each in self.relations.items() if each.is_plural],
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
@@ -534,14 +535,14 @@ def _longest_first(words: Mapping[str, object]) -> list[str]:
 
 
 def _list_relations(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Relation]]:
-    """Yield the words for relations, the longest first, so that "step-sister" is found before "sister" is."""
+    """Yield the words for relations, the longest first. A hyphen may also be written as a space."""
     found: list[tuple[str, Relation]] = []
     for table in tables:
         attribute, gender, by = table["attribute"], table.get("gender", ""), table.get("described_by", "kind")
         for words in table["words"]:
-            one, *many = words
-            noun = one if attribute == "pet" else table.get("noun", attribute)
-            if one:  # some relations have words for several alone
-                found.append((one.lower(), Relation(attribute, noun, gender, by, False)))
-            found += [(word.lower(), Relation(attribute, noun, gender, by, True)) for word in many]
+            noun = words[0] if attribute == "pet" else table.get("noun", attribute)
+            for number, word in enumerate(words):
+                relation = Relation(attribute, noun, gender, by, is_plural=number > 0)
+                spellings = dict.fromkeys((word.lower(), word.lower().replace("-", " ")))
+                found += [(each, relation) for each in spellings if each]  # some have words for several alone
     yield from sorted(found, key=lambda each: len(each[0]), reverse=True)

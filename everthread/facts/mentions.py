@@ -21,7 +21,10 @@ MAX_GAP_CHARS = 2  # between a mention and a relative clause about it
 
 # Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
 OWNERS = frozenset(
-    ("son", "daughter", "child", "sister", "brother", "cousin", "friend", "colleague", "flatmate", "neighbour")
+    (
+        *("son", "daughter", "child", "sister", "brother", "stepson", "stepdaughter", "stepsister", "stepbrother"),
+        *("cousin", "friend", "colleague", "flatmate", "neighbour"),
+    )
 )
 
 HUMANS = ("human", "titled", "human_called", "human_subject")  # groups of a mention that show a person

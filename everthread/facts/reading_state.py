@@ -10,7 +10,7 @@ from everthread.stores.base import Store
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import JSONValue
 
-RULES_VERSION = 3  # of the rules that read lines; raised when they read more, so that `reindex` reads lines again
+RULES_VERSION = 4  # of the rules that read lines; raised when they read more, so that `reindex` reads lines again
 
 
 @dataclass(frozen=True, slots=True)

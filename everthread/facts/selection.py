@@ -26,6 +26,7 @@ from everthread.text.word_lists import load_word_lists
 
 MAX_CHARS = 500  # of a question that are read; a longer text names many people and asks for none of them
 MAX_NAME_WORDS = 4
+MAX_RELATION_WORDS = 3  # "mother in law"
 DEFAULT_LANGUAGE = "en"
 
 AskedTime = Literal["present", "former", "past"]
@@ -207,6 +208,11 @@ class _Names:
         self._language = language
 
     @cached_property
+    def _last_words(self) -> Collection[str]:
+        """The last words of the words for relations: "law" of "mother in law"."""
+        return frozenset(relation.rpartition(" ")[2] for relation in self._relations)
+
+    @cached_property
     def _asker(self) -> str | None:
         return self._find_asker()
 
@@ -222,17 +228,16 @@ class _Names:
         at, named_to = 0, 0
         while at < len(words):
             owners, length = self._find_name(words, keys, at, is_small)
-            is_owner = at + length < len(words) and keys[at + length] in self._relations
             if keys[at] in self._lists["owner"] and self._asker is not None:
-                owners, length, is_owner = [self._asker], 1, at + 1 < len(words) and keys[at + 1] in self._relations
+                owners, length = [self._asker], 1
+            relation, relation_length = self._find_relation(keys[at + length :])
             if not owners:
                 rest.append(words[at])
-            elif is_owner and (keys[at] in self._lists["owner"] or _POSSESSIVE.search(words[at + length - 1])):
-                relation = self._relations[keys[at + length]]
+            elif relation and (keys[at] in self._lists["owner"] or _POSSESSIVE.search(words[at + length - 1])):
                 for owner in owners:
                     relatives[owner, relation.attribute] = None
                     subjects |= dict.fromkeys(self._find_relatives(owner, relation))
-                length += 1
+                length += relation_length
                 named_to = at + length
                 mentions.add((*owners, relation.attribute))
             else:
@@ -258,10 +263,17 @@ class _Names:
 
     def _is_owner(self, word: str) -> bool:
         """Return whether a word is a name or a relation with an s after it."""
-        known = self._known.names, self._relations
+        known = self._known.names, self._last_words
         return (
             word.endswith("s") and not any(word in each for each in known) and any(word[:-1] in each for each in known)
         )
+
+    def _find_relation(self, keys: Sequence[str]) -> tuple[Relation | None, int]:
+        """Return the longest word for a relation that words begin with, if any, and how many of them it has."""
+        for length in range(min(MAX_RELATION_WORDS, len(keys)), 0, -1):
+            if relation := self._relations.get(" ".join(keys[:length])):
+                return relation, length
+        return None, 0
 
     def _find_name(self, words: Sequence[str], keys: Sequence[str], at: int, is_small: bool) -> tuple[list[str], int]:
         """Return the entities of the longest name that begins at a word, and the number of its words; else 1."""
@@ -316,21 +328,24 @@ def _find_attributes(text: str, language: str) -> frozenset[str]:
 
 def _list_cues(text: str, language: str) -> Mapping[str, Collection[str]]:
     """Return the words of a question without names that ask for attributes, each with its attributes."""
-    by_word = _cues(language if language in _LISTS else DEFAULT_LANGUAGE)
     if language in UNSPACED_LANGUAGES:
-        return {word: attributes for word, attributes in by_word.items() if word in text}
-    grammar = load_grammar(language)
-    relations = {} if grammar is None else grammar.relations
+        return {word: attributes for word, attributes in _cues(language).items() if word in text}
+    by_word = _cues_and_relations(language)
     found: dict[str, Collection[str]] = {}
     rest = f" {' '.join(map(normalize, WORD.findall(text)))} "
-    for phrase in (cue for cue in by_word if f" {cue} " in rest and " " in cue):
+    for phrase in (cue for cue in by_word if " " in cue and f" {cue} " in rest):
         found[phrase] = by_word[phrase]
         rest = rest.replace(f" {phrase} ", " ")
-    for word in dict.fromkeys(rest.split()):
-        own = {relations[word].attribute} if word in relations else set()
-        if attributes := own | by_word.get(word, frozenset()):
-            found[word] = attributes
-    return found
+    return found | {word: by_word[word] for word in rest.split() if word in by_word}
+
+
+@cache
+def _cues_and_relations(language: str) -> Mapping[str, frozenset[str]]:
+    """Return the attributes that each word of a language asks for, with its words for relations."""
+    grammar, cues = load_grammar(language), _cues(language if language in _LISTS else DEFAULT_LANGUAGE)
+    relations = {} if grammar is None else grammar.relations
+    found = {word: frozenset((relation.attribute,)) for word, relation in relations.items()}
+    return found | {word: attributes | found.get(word, frozenset()) for word, attributes in cues.items()}
 
 
 @cache

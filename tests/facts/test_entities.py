@@ -128,6 +128,16 @@ def test_a_child_who_is_a_daughter_too_is_one() -> None:
     assert len(others.find("Mia")) == 2
 
 
+def test_a_stepson_who_is_called_a_son_is_one() -> None:
+    said = say(("Nora", "son", "Tim"), ("Nora", "stepson", "Tim"), ("Nora", "child", "Tim"), ("Tim", "age", "9"))
+    assert len(Entities(said).find("Tim")) == 1
+    assert len(Entities(say(("Nora", "son", "Tim"), ("Nora", "son-in-law", "Tim"))).find("Tim")) == 2
+
+
+def test_an_aunt_may_be_a_godmother() -> None:
+    assert len(Entities(say(("Nora", "aunt", "Ida"), ("Nora", "godmother", "Ida"))).find("Ida")) == 1
+
+
 def test_relations_that_fit_together_are_of_one() -> None:
     entities = Entities(say(("Nora", "colleague", "Mia"), ("Nora", "friend", "Mia"), ("Tom", "sister", "Mia")))
     assert [entity.relations for entity in entities.find("Mia")] == [

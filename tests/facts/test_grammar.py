@@ -96,5 +96,16 @@ def test_relations_have_known_attributes(language: str) -> None:
         assert relation.described_by in ("kind", "breed")
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_relation_has_words_in_every_language(language: str) -> None:
+    assert {relation.attribute for relation in load(language, False).relations.values()} == RELATIONS
+
+
+def test_a_relation_with_hyphens_is_written_with_spaces_as_well() -> None:
+    relations = load("en", False).relations
+    assert relations["mother in law"] == relations["mother-in-law"]
+    assert relations["mothers in law"].is_plural
+
+
 def test_a_language_without_a_file_has_no_grammar() -> None:
     assert load_grammar("xx") is None
