@@ -106,6 +106,11 @@ def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is
     assert not read(events(chunk({"content": "She"}))).is_partial
 
 
+def test_a_stream_in_which_the_upstream_fails_is_partial_even_if_it_has_an_end() -> None:
+    reply = read(events(chunk({"content": "She"}), {"error": {"message": "out of memory", "code": 500}}))
+    assert (reply.text, reply.is_partial) == ("She", True)
+
+
 @pytest.mark.parametrize("event", [b"data:\n\n", b"data: ping\n\n", b"data: " + b"[" * 100_000 + b"\n\n"])
 def test_events_that_are_not_json_are_skipped(event: bytes) -> None:
     said = events(chunk({"content": "She moves "}), done=False)

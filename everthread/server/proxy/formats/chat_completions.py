@@ -34,6 +34,8 @@ class ChatReply(Reply):
         if not isinstance(event, dict):
             return
         self.model = read_text(event.get("model")) or self.model
+        if event.get("error"):  # in a stream, which vLLM then ends with [DONE] as if it was complete
+            self.finish("error")
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict) and choice.get("index", 0) == 0:
