@@ -141,6 +141,21 @@ def test_a_regenerated_reply_replaces_the_first_one(proxy: Proxy) -> None:
     assert proxy.texts == ["Hi.", "Two."]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_spoken_reply_that_the_client_names_by_its_id_stays(proxy: Proxy, stream: bool) -> None:
+    spoken = {"role": "assistant", "content": None, "audio": {"id": "audio_1", "transcript": "In Lisbon."}}
+    choice = {"index": 0, "delta" if stream else "message": spoken, "finish_reason": "stop"}
+    body = json.dumps({"model": "m", "choices": [choice]}).encode()
+    raw = Raw(b"data: " + body + b"\n\ndata: [DONE]\n\n") if stream else Raw(body, "application/json")
+    proxy.upstream.behaviours[:] = [raw, "Yes."]
+    proxy.post(user(QUESTION), stream=stream)
+    named = {"role": "assistant", "audio": {"id": "audio_1"}}
+    proxy.post(user(QUESTION), named, user("Are you sure?"))
+    proxy.post(user(QUESTION), named, user("Are you sure?"), bot("Yes."), user("Thanks."))
+    assert proxy.texts == [QUESTION, "In Lisbon.", "Are you sure?", "Yes.", "Thanks.", "Yes."]
+    assert len({line.session for line in proxy.lines}) == 1
+
+
 def test_the_named_session_holds_the_lines(proxy: Proxy) -> None:
     for headers in ({"X-Everthread-Session": "a%20b"}, {"X-OpenWebUI-Chat-Id": "chat"}, {"X-Conversation-Id": "talk"}):
         proxy.post(user("Hi."), headers=headers)

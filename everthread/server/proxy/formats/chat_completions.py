@@ -52,6 +52,7 @@ class ChatReply(Reply):
             self.say(read_content(message.get("content"))[0])
             audio = message.get("audio")
             if isinstance(audio, dict):
+                self.message_id = read_id(audio.get("id")) or self.message_id
                 self.speak(read_text(audio.get("transcript")))
             if calls_tools(message):
                 self.note_call()
@@ -66,13 +67,16 @@ class ChatRequest(ModelRequest):
     def read_entry(self, message: dict[str, Any]) -> Entry:
         """Read a message."""
         text, others = read_content(message.get("content"))
+        audio = message.get("audio")  # of an earlier reply, by its id
+        audio_id = read_id(audio.get("id")) if isinstance(audio, dict) else ""
         return Entry(
             ENTRY_ROLES.get(read_text(message.get("role")), "other"),
             without_block(text),
             read_text(message.get("name")).strip() or None,
             calls_tools(message),
             others,
-            read_id(message.get("id")),
+            audio_id or read_id(message.get("id")),
+            is_reference=bool(audio_id) and not text and message.get("role") == "assistant",
         )
 
     def insert_block(self, scanner: Scanner, message: Span, block: str, role: BlockRole) -> Edit:
