@@ -19,23 +19,24 @@ class EndingReplies:
     """
 
     def __init__(self) -> None:
-        self._by_key = OrderedDict[str, ReplyStream]()
+        self._by_key = OrderedDict[tuple[str, str], ReplyStream]()  # by bank and key
 
-    def find(self, key: str | None, text: str) -> ReplyStream | None:
-        """Return the reply to the answer with this key, or None.
+    def find(self, bank: str, key: str | None, text: str) -> ReplyStream | None:
+        """Return the reply to the answer with this key in a bank, or None.
 
         Raises:
             Problem: if the key belongs to another text.
         """
-        stream = None if key is None else self._by_key.get(key)
+        stream = None if key is None else self._by_key.get((bank, key))
         if stream is not None and stream.user_text != text:
             raise key_conflict()
         return stream
 
-    def emit(self, stream: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
+    def emit(self, bank: str, stream: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
         """Emit all events of a reply.
 
         Args:
+            bank: the id of its bank.
             stream: receives the events.
             reply: the reply, whose `ending` is set.
             echo_user_line: whether the goodbye, if it was stored, is the first event.
@@ -50,7 +51,7 @@ class EndingReplies:
         deque(reply, 0).clear()
         stream.finish("done", done_event(None, reply))
         if stream.key is not None and reply.goodbye is None:
-            self._by_key[stream.key] = stream
+            self._by_key[bank, stream.key] = stream
             while len(self._by_key) > MAX_SAVED:
                 self._by_key.popitem(last=False)
         return name == "ended"

@@ -108,7 +108,7 @@ class ConversationRegistry:
             Problem: if the key belongs to another text, or the conversation can't reply now.
             EverthreadError: the same errors as `Chat.reply`.
         """
-        if (stream := self._endings.find(key, text)) is not None:
+        if (stream := self._endings.find(memory.bank, key, text)) is not None:
             return stream
         with self._use(memory, session, while_replying=True) as conversation:
             if key is not None and (earlier := self._find_earlier_reply(memory, conversation, text, key, options)):

@@ -92,7 +92,7 @@ class ReplyRunner:
                 stream.finish("done", done_event(conversation.chat.lines[-1]))
                 return stream
             if reply.ending is not None:
-                if self._endings.emit(stream, reply, echo_user_line):
+                if self._endings.emit(conversation.chat.memory.bank, stream, reply, echo_user_line):
                     self._on_ended(conversation)
                 return stream
             if echo_user_line:

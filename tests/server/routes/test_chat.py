@@ -719,6 +719,19 @@ def test_a_confirmed_no_forgets_the_conversation_and_a_repeated_request_nothing_
     assert other.status_code == 422
 
 
+def test_an_answer_under_the_key_of_one_in_another_bank_ends_its_own_conversation(begin: Begin) -> None:
+    site, key = begin("Aye."), {"Idempotency-Key": "57"}
+    paths = [f"/api/v1/banks/{bank}/chat/current" for bank in ("alice", "bob")]
+    for path in paths:
+        for text in (MOVED, "bye"):
+            site.client.post(f"{path}/reply", json={"text": text, "options": {"recipe": "packabby"}})
+    answer = {"text": "yes", "options": {"recipe": "packabby"}}
+    sessions = [site.client.get(path).json()["session"] for path in paths]
+    received = [site.client.post(f"{path}/reply", json=answer, headers=key).text for path in paths]
+    assert [session in events for session, events in zip(sessions, received, strict=True)] == [True, True]
+    assert [site.client.get(path).json()["question"] for path in paths] == ["", ""]
+
+
 @pytest.mark.parametrize("earlier", [(), ("no",)])  # by a client that leaves the second question to the server
 def test_a_client_that_confirms_a_no_itself_is_asked_only_the_first_question(
     begin: Begin, earlier: tuple[str, ...]
