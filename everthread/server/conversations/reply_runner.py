@@ -155,6 +155,9 @@ class ReplyRunner:
             saved_line = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
             last_event = "error", {**problems.build_error_document(error), **saved_line}
             log.warning("a reply failed: %s", error if isinstance(error, ModelError) else type(error).__name__)
+        except Exception:  # the pool of threads would drop it
+            log.exception("a reply failed")
+            raise
         finally:
             if stream.try_claim_end():
                 conversation.usage += reply.usage

@@ -27,7 +27,7 @@ from everthread.server.problems import Problem
 from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.testing import HashEmbedder, ScriptedLLM, ScriptedStream
 from everthread.types import Filter, Message, Sampling, Usage, Vector, now
 
 PLAIN = OptionsBody()
@@ -134,6 +134,17 @@ def test_a_forgotten_reply_is_not_repeated_under_its_key(store: SQLiteStore) -> 
     assert again.wait(PATIENCE)
     assert again is not first
     assert [line.text for line in memory.lines(Filter(session="one"))][-2:] == ["Hello", "Anew."]
+    registry.close()
+
+
+def test_an_unexpected_error_of_a_model_is_logged(store: SQLiteStore, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(ScriptedLLM):
+        def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
+            raise RuntimeError("a fault of this model's client")
+
+    registry, memory = open_registry(store, Broken([]))
+    say(registry, memory, "Hello")
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [RuntimeError]
     registry.close()
 
 
