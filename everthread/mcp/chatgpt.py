@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -14,12 +15,14 @@ from everthread.bank.line_window import read_window
 from everthread.errors import NotFound
 from everthread.mcp.banks import Banks, open_bank
 from everthread.mcp.resources import SESSION_PREFIX
+from everthread.mcp.shown_lines import select_shown
 from everthread.mcp.tools import READS, ToolSpec
 from everthread.text.formatting import format_lines
 from everthread.types import Line
 
 MAX_RESULTS = 10
 SHOWN_LINES = 12  # around the fetched one
+SEQ = re.compile(r"[0-9]{1,18}")  # a number that every store can compare with those of its lines
 CLIENT_NAMES = ("openai", "chatgpt")  # parts of the names of its clients
 
 
@@ -40,11 +43,11 @@ def fetch(
 ) -> CallToolResult:
     """Fetch a line that `search` found, with the lines around it."""
     memory = open_bank(ctx, None, "read")
-    lines = read_window(memory.store, memory.bank, int(id), SHOWN_LINES) if id.isdecimal() and id.isascii() else []
-    line = next((line for line in lines if line.seq == int(id)), None)
-    if line is None:
+    if not SEQ.fullmatch(id):
         raise NotFound(f"there is no line {id[:40]!r}; pass an id that search returned")
-    return _as_json({"id": id, **_document(line, lines)})
+    lines = read_window(memory.store, memory.bank, int(id), SHOWN_LINES)
+    position = next(position for position, line in enumerate(lines) if line.seq == int(id))
+    return _as_json({"id": id, **_document(lines[position], select_shown(lines, position))})
 
 
 def _document(line: Line, lines: list[Line]) -> dict[str, Any]:

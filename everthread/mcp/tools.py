@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -22,6 +22,7 @@ from everthread.errors import BadInput, NotFound
 from everthread.mcp import consent
 from everthread.mcp.banks import Banks, Verb, open_bank
 from everthread.mcp.resources import RECEIPT_PREFIX
+from everthread.mcp.shown_lines import select_shown
 from everthread.mcp.times import parse_end, parse_start, parse_time
 from everthread.mcp.views import (
     ConversationView,
@@ -35,6 +36,7 @@ from everthread.mcp.views import (
     SessionsView,
     SessionView,
 )
+from everthread.stores.limits import MAX_SEQ
 from everthread.text.formatting import format_lines
 from everthread.types import Filter, Line, Role, now
 
@@ -141,7 +143,9 @@ def remember_conversation(
 def conversation(
     ctx: Context[Banks],
     session: Annotated[str | None, Field(description="A session's name, to read its last lines.")] = None,
-    around: Annotated[int | None, Field(ge=1, description="The number of a line, to read those around it.")] = None,
+    around: Annotated[
+        int | None, Field(ge=1, le=MAX_SEQ, description="The number of a line, to read those around it.")
+    ] = None,
     limit: Annotated[int, Field(ge=1, le=200, description="How many lines to return at most.")] = 40,
     bank: Bank = None,
 ) -> Annotated[CallToolResult, ConversationView]:
@@ -157,8 +161,9 @@ def conversation(
         lines = read_window(memory.store, memory.bank, around, limit)
     elif not (lines := list(memory.lines(Filter(session=session)))[-limit:]):
         raise NotFound(f"there is no session {session!r} with lines; `sessions` lists them")
-    view = ConversationView(session=lines[0].session, lines=[LineView.of(line) for line in lines])
-    return _result(view, format_lines([_with_number(line) for line in lines]))
+    shown = select_shown(lines, next((n for n, line in enumerate(lines) if line.seq == around), len(lines) - 1))
+    view = ConversationView(session=lines[0].session, lines=[LineView.of(line) for line in shown])
+    return _result(view, format_lines([_with_number(line) for line in shown]), *_note_left_out(lines, shown))
 
 
 def sessions(
@@ -268,6 +273,15 @@ def _line_key(session: str, speaker: str, text: str, at: datetime) -> str:
 def _with_number(line: Line) -> Line:
     """Return a line for display, with its number before the speaker."""
     return replace(line, speaker=f"#{line.seq} {line.speaker}")
+
+
+def _note_left_out(lines: Sequence[Line], shown: Sequence[Line]) -> list[str]:
+    """Return how to read the lines for which an answer has no room, if there are any."""
+    if len(shown) == len(lines):
+        return []
+    ends = " or ".join(f"around={seq}" for seq in dict.fromkeys((shown[0].seq, shown[-1].seq)))
+    count = "1 line is" if len(lines) - len(shown) == 1 else f"{len(lines) - len(shown)} lines are"
+    return [f"{count} left out, because the answer would be too long. To read on, pass {ends}."]
 
 
 def _describe(view: SessionView) -> str:

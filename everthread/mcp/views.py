@@ -7,7 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from everthread.mcp.shown_lines import cut_text
 from everthread.types import Hit, Line, Receipt, Session
+
+MAX_HIT_TOKENS = 500  # of a hit's text; the passages of the answer have the part that was found
 
 Seq = Annotated[int, Field(description="The number of the line.")]
 Time = Annotated[str, Field(description="ISO 8601, with the speaker's offset.")]
@@ -32,7 +35,7 @@ class HitView(BaseModel):
             said_at=None if hit.source.is_undated else hit.said_at.isoformat(),
             speaker=hit.source.speaker,
             session=hit.source.session,
-            text=hit.text,
+            text=cut_text(hit.text, MAX_HIT_TOKENS),
             relevance=min(max(hit.relevance, 0.0), 1.0),
         )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hardship.agent import MODES, call, list_tools, offer, text_of
@@ -41,11 +42,18 @@ def test_a_found_line_is_fetched_with_its_surroundings(server: MemoryServer, mem
     assert json.loads(text_of(call(server, "fetch", id=str(undated.seq))))["metadata"]["said_at"] is None
 
 
+def test_a_fetched_line_has_no_more_surroundings_than_a_client_shows(server: MemoryServer, memory: Memory) -> None:
+    for number in range(5):
+        memory.observe(f"Chapter {number}. " + "She sails on. " * 1000, session="book")
+    fetched = json.loads(text_of(call(server, "fetch", id="3")))
+    assert re.findall(r"Chapter \d", fetched["text"]) == ["Chapter 1", "Chapter 2"]
+
+
 def test_a_search_without_a_relevant_line_has_no_results(server: MemoryServer) -> None:
     assert json.loads(text_of(call(server, "search", query="quantum chromodynamics"))) == {"results": []}
 
 
-@pytest.mark.parametrize("id", ["99", "x", "", "²", "-1"])
+@pytest.mark.parametrize("id", ["99", "x", "", "²", "-1", "9" * 30, "9" * 5000])
 def test_an_unknown_id_is_an_error_with_its_value(server: MemoryServer, id: str) -> None:
     result = call(server, "fetch", id=id)
     assert result.is_error

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hardship.agent import MODES, call, data_of, list_tools, offer, text_of
+from mcp_types import TextContent
 
 from everthread import Memory, NewUnit
 from everthread.common.keys import SETTING_REMEMBER
@@ -93,6 +94,7 @@ def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryS
         ("conversation", {}, ["either session or around"]),
         ("conversation", {"session": "gone"}, ["there is no session 'gone'", "`sessions`"]),
         ("conversation", {"around": 99}, ["there is no line 99"]),
+        ("conversation", {"around": 10**30}, ["invalid around: got 1000"]),
         ("sessions", {"limit": 0}, ["invalid limit: got 0"]),
         ("forget", {}, ["either seq or session"]),
         ("forget", {"seq": 99}, ["there is no line 99", "`recall`"]),
@@ -187,6 +189,32 @@ def test_a_conversation_is_read_with_the_numbers_of_its_lines(
     assert [line["seq"] for line in data_of(result)["lines"]] == [2, 3]
     around = data_of(call(server, "conversation", mode, around=2, limit=3))
     assert (around["session"], [line["seq"] for line in around["lines"]]) == ("one", [1, 2, 3])
+
+
+def test_a_conversation_has_the_nearest_lines_that_a_client_shows_and_says_how_to_read_on(
+    server: MemoryServer, memory: Memory, mode: str
+) -> None:
+    for number in range(9):
+        memory.observe(f"Chapter {number}. " + "She sails on. " * 1000, session="book")
+    result = call(server, "conversation", mode, session="book")
+    assert [line["seq"] for line in data_of(result)["lines"]] == [8, 9]
+    assert isinstance(result.content[1], TextContent)
+    assert result.content[1].text == (
+        "7 lines are left out, because the answer would be too long. To read on, pass around=8 or around=9."
+    )
+    around = call(server, "conversation", mode, around=5)
+    assert [line["seq"] for line in data_of(around)["lines"]] == [4, 5]
+    memory.observe("She sails on. " * 100_000, session="scroll")
+    (line,) = data_of(call(server, "conversation", mode, session="scroll"))["lines"]
+    assert line["text"].endswith("She sails on. […]")
+    assert len(line["text"]) < 50_000
+
+
+def test_a_hit_has_the_beginning_of_a_long_line(server: MemoryServer, memory: Memory) -> None:
+    memory.observe(f"{SISTER} " * 200, speaker="Nora")
+    (hit,) = data_of(call(server, "recall", query="Where did my sister Mia move? Lisbon?"))["hits"]
+    assert hit["text"].startswith(SISTER)
+    assert (hit["text"].endswith(f"{SISTER} […]"), len(hit["text"]) < 2500) == (True, True)
 
 
 def test_sessions_are_listed_the_latest_first_with_their_summaries(
