@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from everthread.common.tls import tls_context
+from everthread.common.urls import append_path
 from everthread.llms.errors import redact_url
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -36,7 +37,7 @@ def list_ollama_models(
 
     Source: Ollama's API, "List Local Models".
     """
-    response = _fetch_json(f"{host}/api/tags", timeout_s)
+    response = _fetch_json(host, "/api/tags", timeout_s)
     if response is None:
         return None
     models = _items(response, "models")
@@ -45,7 +46,7 @@ def list_ollama_models(
 
 def list_models(url: str, key: str = "") -> list[str] | None:
     """Return the names of the models of an OpenAI-compatible server, or None if it doesn't list them."""
-    response = _fetch_json(f"{url.rstrip('/')}/models", MODELS_TIMEOUT_S, key)
+    response = _fetch_json(url, "/models", MODELS_TIMEOUT_S, key)
     return None if response is None else [str(model["id"]) for model in _items(response, "data") if model.get("id")]
 
 
@@ -93,12 +94,12 @@ def _read_body(parts: Iterable[bytes]) -> bytes:
     return bytes(body)
 
 
-def _fetch_json(address: str, timeout_s: float, key: str = "") -> dict[str, Any] | None:
-    """Return the JSON object at an address, or None."""
+def _fetch_json(url: str, path: str, timeout_s: float, key: str = "") -> dict[str, Any] | None:
+    """Return the JSON object at a path below a base URL, or None."""
     import httpx
 
     try:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        address, headers = append_path(url, path), {"Authorization": f"Bearer {key}"} if key else {}
         with httpx.stream("GET", address, headers=headers, timeout=timeout_s, verify=tls_context()) as response:
             value = json.loads(_read_body(response.iter_bytes())) if response.status_code == 200 else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):

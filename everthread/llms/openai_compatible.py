@@ -17,6 +17,7 @@ from everthread.common.fork_safety import Lock
 from everthread.common.retry import Retries, doubling_delays
 from everthread.common.tls import tls_context
 from everthread.common.tracing import traced
+from everthread.common.urls import append_path
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
@@ -216,7 +217,7 @@ class OpenAICompatible:
         http = self._client()
         request = http.build_request(
             "POST",
-            f"{self._base_url.rstrip('/')}/chat/completions",
+            append_path(self._base_url, "/chat/completions"),
             json={**params, "model": self.name, "messages": prompt, "stream": stream},
             # A stream doesn't share its connection, so that `close` can cut it at any moment.
             headers={"Connection": "close"} if stream else {},

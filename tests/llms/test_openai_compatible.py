@@ -717,3 +717,14 @@ def test_the_public_text_of_an_error_names_the_model_without_its_address() -> No
 
 def test_the_public_text_of_an_error_without_an_address_is_its_message() -> None:
     assert ModelError("the matcher gave no scores").public == "the matcher gave no scores"
+
+
+def test_the_query_of_the_address_follows_each_path() -> None:
+    with llm_server("Hello.") as server:
+        model = open_model(f"{server.url}/?api-version=2")
+        assert read_reply(model) == "Hello."
+        model.models()
+    assert [request.path for request in server.requests] == [
+        "/v1/chat/completions?api-version=2",
+        "/v1/models?api-version=2",
+    ]

@@ -12,6 +12,7 @@ import httpx
 
 from everthread.common.installation import extra_command, has_llm_extra
 from everthread.common.tls import tls_context
+from everthread.common.urls import append_path
 from everthread.errors import ConfigError, LLMDenied, ModelError, ModelNotFound
 from everthread.llms.discovery import MAX_LIST_BYTES
 from everthread.llms.errors import redact_url
@@ -39,7 +40,7 @@ class UnusableServer(ConfigError):
 def complete_address(url: str) -> str:
     """Return a base URL: without a slash at its end, and with /v1 if it has no path."""
     url = url.strip().rstrip("/")
-    return url if redact_url(url).count("/") > 2 else f"{url}/v1"
+    return url if redact_url(url).count("/") > 2 else append_path(url, "/v1")
 
 
 def list_models(url: str, key: str) -> list[str] | None:
@@ -53,7 +54,7 @@ def list_models(url: str, key: str) -> list[str] | None:
     OpenAICompatible(url, "", key or None)  # checks the key's form
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        status, body = _fetch(f"{url.rstrip('/')}/models", headers)
+        status, body = _fetch(append_path(url, "/models"), headers)
     except httpx.TimeoutException:
         raise _slow(address, LIST_TIMEOUT_S) from None
     except (httpx.HTTPError, httpx.InvalidURL):

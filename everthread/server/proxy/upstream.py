@@ -149,8 +149,7 @@ class Upstream:
                 the memory; 400 for a path that leads above the base URL.
         """
         check_path(target.path)
-        base = httpx.URL(self.url.removesuffix("/v1") if target.is_root else self.url)
-        url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + remove_own_keys(target.path))
+        url = self._locate(target)
         passed = self._build_headers(url, headers)
         if isinstance(content, bytes):
             passed = [(name, value) for name, value in passed if name.lower() != b"content-length"]
@@ -173,6 +172,14 @@ class Upstream:
                 "the model's server answers 404; set EVERTHREAD_PROXY_URL to an address with a path, usually /v1"
             )
         return answer
+
+    def _locate(self, target: Target) -> httpx.URL:
+        """Return the address of a path, with the query of the base URL."""
+        base = httpx.URL(self.url)
+        prefix, _, query = base.raw_path.partition(b"?")
+        prefix = prefix.rstrip(b"/")
+        path = (prefix.removesuffix(b"/v1") if target.is_root else prefix) + remove_own_keys(target.path)
+        return base.copy_with(raw_path=path + (b"&" if b"?" in path else b"?") + query if query else path)
 
     async def close(self) -> None:
         """Close the connections."""
