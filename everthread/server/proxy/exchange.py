@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 import httpx
 from starlette.datastructures import Headers
+from starlette.types import Receive
 
 from everthread.errors import EverthreadError
 from everthread.server.logs import hash_bank_id
@@ -55,7 +56,12 @@ class Exchange:
     """A request to a language model, and its answer."""
 
     def __init__(
-        self, memory: ConversationMemory, upstream: Upstream, headers: Headers, destination: Destination
+        self,
+        memory: ConversationMemory,
+        upstream: Upstream,
+        headers: Headers,
+        destination: Destination,
+        receive: Receive,
     ) -> None:
         """Prepare the exchange; `answer` makes it.
 
@@ -64,7 +70,9 @@ class Exchange:
             upstream: answers.
             headers: of the request.
             destination: of the request.
+            receive: of the request, whose body has been read.
         """
+        self._receive = receive
         self._memory, self._upstream, self._headers, self._destination = memory, upstream, headers, destination
         self._failures: list[str] = []
 
@@ -82,6 +90,7 @@ class Exchange:
 
         Raises:
             Problem: the upstream does not answer.
+            ClientDisconnect: the client has gone away before it answers.
         """
         if self._is_task:
             return await self._pass_on(request, target, raw_headers, None)
@@ -227,14 +236,15 @@ class Exchange:
         roles = self._upstream.list_roles(request.block_roles) if block.text else []
         for role in roles:
             content = await _read(request, partial(write_request, request, model, block.text, index, role))
-            answer, is_refused = await find_refusal(await self._upstream.send("POST", target, raw_headers, content))
+            sent = await self._upstream.send("POST", target, raw_headers, content, self._receive)
+            answer, is_refused = await find_refusal(sent)
             if not is_refused:
                 if answer.is_success and len(roles) > 1:
                     self._upstream.learn_role(role)
                 return answer, block
             await answer.aclose()
         content = await _read(request, partial(write_request, request, model))
-        answer = await self._upstream.send("POST", target, raw_headers, content)
+        answer = await self._upstream.send("POST", target, raw_headers, content, self._receive)
         if roles and answer.is_success:
             self._failures.append("memories-refused")
         return answer, NO_BLOCK if roles else block

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from everthread import config
 from everthread.errors import ConfigError
@@ -134,7 +137,12 @@ class Upstream:
         self.role = role
 
     async def send(
-        self, method: str, target: Target, headers: RawHeaders, content: bytes | AsyncIterator[bytes] = b""
+        self,
+        method: str,
+        target: Target,
+        headers: RawHeaders,
+        content: bytes | AsyncIterator[bytes] = b"",
+        receive: Receive | None = None,
     ) -> httpx.Response:
         """Send a request; return the answer, whose body is not read yet and has to be closed.
 
@@ -143,8 +151,10 @@ class Upstream:
             target: where to send it.
             headers: the client's.
             content: the body; an iterator if it is the client's own, unchanged.
+            receive: of the client's request, whose body has been read; None: the client is not watched.
 
         Raises:
+            ClientDisconnect: the client has gone away before there was an answer, and the request was ended.
             Problem: 502 or 504 in place of an answer, also of a redirect of a POST, which the client would follow past
                 the memory; 400 for a path that leads above the base URL.
         """
@@ -156,7 +166,7 @@ class Upstream:
         request = httpx.Request(method, url, headers=passed, content=content)
         request.extensions["timeout"] = self._timeout.as_dict()
         try:
-            answer = await self._open().send(request, stream=True)
+            answer = await _wait_while_connected(self._open().send(request, stream=True), receive)
         except httpx.ConnectTimeout as error:
             raise _unreachable(error) from None
         except httpx.TimeoutException:
@@ -204,6 +214,29 @@ class Upstream:
         if self._key:
             passed.append((b"Authorization", f"Bearer {self._key}".encode()))
         return [(b"Host", url.netloc), (b"Accept-Encoding", b"identity"), *passed]
+
+
+async def _wait_while_connected(
+    sending: Coroutine[Any, Any, httpx.Response], receive: Receive | None
+) -> httpx.Response:
+    """Wait for an answer, and end the request to the upstream if the client disconnects before. Raises ClientDisconnect
+    then: a model would otherwise go on for no one, and again for each attempt of a client that doesn't wait as long."""
+    if receive is None:
+        return await sending
+    answering, watching = asyncio.ensure_future(sending), asyncio.ensure_future(_wait_for_disconnect(receive))
+    try:
+        await asyncio.wait((answering, watching), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            raise ClientDisconnect
+        return answering.result()
+    finally:
+        answering.cancel()
+        watching.cancel()
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def read_answer(answer: httpx.Response) -> bytes:

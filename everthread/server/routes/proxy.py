@@ -222,7 +222,8 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
     if key is not None and not key.allows("chat", destination.bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     request.app.state.metrics.recalls.inc()
-    exchange = Exchange(request.app.state.proxied_conversations, _get_upstream(request), request.headers, destination)
+    memory, upstream = request.app.state.proxied_conversations, _get_upstream(request)
+    exchange = Exchange(memory, upstream, request.headers, destination, request.receive)
     answer = exchange.count if counts else exchange.answer
     return await answer(
         asked, options, _target(request), request.headers.raw, request.app.state.settings.proxy_patience_s
@@ -276,7 +277,8 @@ async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncI
     """Pass a request on unchanged, and its answer back. An Everthread key must allow chatting with some bank."""
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
-    answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content)
+    receive = request.receive if isinstance(content, bytes) else None  # which is asked for the rest of the body
+    answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content, receive)
     return PassedAnswer(answer)
 
 

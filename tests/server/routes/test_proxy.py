@@ -18,7 +18,7 @@ import httpx
 import ollama
 import openai
 import pytest
-from hardship import PATIENCE, llm, web
+from hardship import PATIENCE, SOON, llm, web
 from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
 from hardship.loopback import serve_app
 from hardship.served import wait_until
@@ -438,6 +438,20 @@ def test_a_client_that_hangs_up_ends_the_upstreams_work_and_the_reply_is_partial
     proxy.upstream.behaviours[:] = ["She moved to Lisbon."]
     proxy.post(user("Hello?"))
     assert proxy.texts == ["Hello?", "She moved to Lisbon."]
+
+
+@pytest.mark.parametrize("said", [["Hello?"], []])  # of the second body, nothing is remembered
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_hangs_up_before_there_is_an_answer_ends_the_upstreams_work(
+    proxy: Proxy, said: list[str], stream: bool
+) -> None:
+    proxy.upstream.behaviours[:] = [Mute()]
+    proxy.upstream.hung_up.clear()
+    body = {"model": f"m@{proxy.bank}", "messages": list(map(user, said)), "stream": stream}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{proxy.url}/v1/chat/completions", json=body, timeout=0.5)
+    assert proxy.upstream.hung_up.wait(SOON)
+    assert proxy.texts == said
 
 
 def test_a_reply_that_is_not_read_to_its_end_is_partial(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
