@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 MAX_LINE_BYTES = 16_000_000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # may precede the stream
 LINE_END = re.compile(rb"\r\n|\n|\r(?=[^\n])")  # a \r at the end may be the first half of \r\n
 
 
@@ -45,7 +46,7 @@ class EventSplitter:
         yield from self._read_line(b"")
 
     def _read_line(self, line: bytes) -> Iterator[bytes]:
-        name, _, value = line.partition(b":")
+        name, _, value = line.removeprefix(BYTE_ORDER_MARK).partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
         elif not line and self._data:

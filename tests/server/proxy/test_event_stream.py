@@ -42,6 +42,10 @@ def test_an_event_without_its_blank_line_is_read_at_the_end() -> None:
     assert split(b"data: a\r\n\r\ndata: b\r") == [b"a", b"b"]
 
 
+def test_a_byte_order_mark_before_the_first_event_is_left_out() -> None:
+    assert split(b"\xef\xbb", b"\xbfdata: a\n\ndata: b\n\n") == [b"a", b"b"]
+
+
 def test_a_line_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MAX_LINE_BYTES", 100)
     with pytest.raises(ValueError, match="100 bytes"):
