@@ -7,7 +7,7 @@ to its place again, which first forgets there what the receipts of the banks nam
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from everthread.bank.backup_folder import change_bank, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound
 from everthread.stores.base import Scope, ScopeName, Store
+from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.sqlite.bank_file import folder_lock
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
@@ -67,24 +68,45 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     be reached, and counts the others.
     """
     of_bank = read(store, bank) if scope == "bank" else []  # afterwards it has no settings
-    receipt = store.forget(bank, scope, name, at)
+    try:
+        receipt = store.forget(bank, scope, name, at)
+    except ForgettingUnfinished as error:
+        _forget_in_backups(store, bank, error.receipt, of_bank)
+        raise
+    return _forget_in_backups(store, bank, receipt, of_bank)
+
+
+def _forget_in_backups(store: Store, bank: str, receipt: Receipt, of_bank: Collection[KeptBackup]) -> Receipt:
+    """Delete what was forgotten in a bank from the backups that hold it; return the receipt with what became of them.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        receipt: of what was forgotten.
+        of_bank: the backups that held the bank before, if the whole bank was forgotten.
+    """
+    is_whole, at = receipt.scope == "bank", receipt.forgotten_at
     seqs = [seq for first, last in receipt.seqs for seq in range(first, last + 1)]
 
     def change(copy: SQLiteStore) -> None:
-        copy.forget(bank, "bank" if scope == "bank" else "line", None if scope == "bank" else seqs, at)
+        copy.forget(bank, "bank" if is_whole else "line", None if is_whole else seqs, at)
 
     kept = of_bank or read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
-    failed = _change_all(kept, bank, change)
+    failed = _change_all(kept, bank, change, "`everthread backup {place}` takes it out")
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
 def change_backups(store: Store, bank: str, change: Callable[[SQLiteStore], object]) -> None:
-    """Change a bank in the backups that hold it, as it was changed itself. Logs those that can't be reached."""
-    _change_all(read(store, bank), bank, change)
+    """Change a bank in the backups that hold it, as it was changed itself. Logs those that can't be reached: without a
+    receipt, nothing changes them later."""
+    _change_all(read(store, bank), bank, change, "it is in that backup until you remove it")
 
 
-def _change_all(kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object]) -> tuple[str, ...]:
-    """Change a bank in backups; return the folders of those that could not be changed."""
+def _change_all(
+    kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object], remedy: str
+) -> tuple[str, ...]:
+    """Change a bank in backups; return the folders of those that could not be changed, and log the remedy for each, in
+    which {place} is the folder of the backup's place."""
     failed: list[str] = []
     for backup in kept:
         folder = Path(backup.path)
@@ -95,9 +117,5 @@ def _change_all(kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteS
                 change_bank(folder, bank, change)
         except EverthreadError as error:
             failed.append(backup.path)
-            log.warning(
-                "a backup may still hold what was forgotten (%s); `everthread backup %s` takes it out",
-                error,
-                folder.parent,
-            )
+            log.warning("a backup may still hold what was forgotten (%s); %s", error, remedy.format(place=folder.parent))
     return tuple(failed)

@@ -1,12 +1,25 @@
-"""Builds the errors that every store raises in the same words."""
+"""The errors that every store raises in the same words."""
 
 from __future__ import annotations
 
 from reprlib import repr as shortly
 
 from everthread.common.installation import upgrade_command
-from everthread.errors import BadLine, BankMoved, BankTooNew, NotFound, StoreError
+from everthread.errors import BadLine, BankMoved, BankTooNew, NotFound, StoreError, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName
+from everthread.types import Receipt
+
+
+class ForgettingUnfinished(StoreUnavailable):
+    """Lines are forgotten, but bytes of them may remain in the bank's file, or the receipt could not be written.
+
+    Attributes:
+        receipt: of what was forgotten.
+    """
+
+    def __init__(self, message: str, receipt: Receipt) -> None:
+        super().__init__(message)
+        self.receipt = receipt
 
 
 def unknown_parent_error(parent: int | str) -> BadLine:
