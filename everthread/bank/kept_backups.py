@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from everthread.bank.backup_folder import change_bank, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
-from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound
+from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName, Store
 from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.sqlite.bank_file import folder_lock
@@ -24,6 +24,8 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import JSONValue, Receipt
 
 log = logging.getLogger("everthread")
+
+Result = TypeVar("Result")
 
 
 class KeptBackup(NamedTuple):
@@ -71,8 +73,9 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     try:
         receipt = store.forget(bank, scope, name, at)
     except ForgettingUnfinished as error:
-        _forget_in_backups(store, bank, error.receipt, of_bank)
-        raise
+        if error.receipt is not None:
+            _forget_in_backups(store, bank, error.receipt, of_bank)
+        raise StoreUnavailable(str(error)) from error
     return _forget_in_backups(store, bank, receipt, of_bank)
 
 
@@ -96,10 +99,31 @@ def _forget_in_backups(store: Store, bank: str, receipt: Receipt, of_bank: Colle
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
-def change_backups(store: Store, bank: str, change: Callable[[SQLiteStore], object]) -> None:
-    """Change a bank in the backups that hold it, as it was changed itself. Logs those that can't be reached: without a
-    receipt, nothing changes them later."""
-    _change_all(read(store, bank), bank, change, "it is in that backup until you remove it")
+def forget_units(
+    store: Store, bank: str, forget: Callable[[], Result], change: Callable[[SQLiteStore], object]
+) -> Result:
+    """Forget units of a bank, also in the backups that hold it.
+
+    A backup that can't be reached is logged: without a receipt, nothing changes it later.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        forget: forgets the units in the bank; returns nothing or False if it did not.
+        change: forgets them in a backup.
+
+    Returns:
+        The result of `forget`.
+    """
+    remedy = "it is in that backup until you remove it"
+    try:
+        result = forget()
+    except ForgettingUnfinished as error:
+        _change_all(read(store, bank), bank, change, remedy)
+        raise StoreUnavailable(str(error)) from error
+    if result:
+        _change_all(read(store, bank), bank, change, remedy)
+    return result
 
 
 def _change_all(
@@ -117,5 +141,6 @@ def _change_all(
                 change_bank(folder, bank, change)
         except EverthreadError as error:
             failed.append(backup.path)
-            log.warning("a backup may still hold what was forgotten (%s); %s", error, remedy.format(place=folder.parent))
+            what = remedy.format(place=folder.parent)
+            log.warning("a backup may still hold what was forgotten (%s); %s", error, what)
     return tuple(failed)

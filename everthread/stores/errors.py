@@ -11,13 +11,13 @@ from everthread.types import Receipt
 
 
 class ForgettingUnfinished(StoreUnavailable):
-    """Lines are forgotten, but bytes of them may remain in the bank's file, or the receipt could not be written.
+    """Something is forgotten, but bytes of it may remain in the bank's file, or the receipt could not be written.
 
     Attributes:
-        receipt: of what was forgotten.
+        receipt: of the lines that were forgotten; None for units, which have none.
     """
 
-    def __init__(self, message: str, receipt: Receipt) -> None:
+    def __init__(self, message: str, receipt: Receipt | None = None) -> None:
         super().__init__(message)
         self.receipt = receipt
 

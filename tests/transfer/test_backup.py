@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import PREFIX
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError, StoreUnavailable
 from everthread.stores.base import Store
+from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.transfer.backup import Retention, back_up, find_backup, verify
@@ -202,6 +204,23 @@ def test_a_forgotten_unit_is_in_no_backup(bank: Memory, place: Path) -> None:
     bank.forget_unit("note", 1)
     assert not has_bytes(place, f"{CANARY}2")
     assert has_bytes(place, CANARY)
+
+
+def test_a_unit_is_forgotten_in_backups_also_if_bytes_of_it_remain_in_the_banks_file(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank_file, "LOCK_TIMEOUT_S", 0.1)
+    with open_bank(SQLiteStore(tmp_path / "banks"), "alice") as bank:
+        bank.observe("The keeper is new.")
+        bank.add_unit(NewUnit("note", f"The keeper is {CANARY}.", 1, 1, DAY))
+        made = back_up(bank.store, place)
+        with closing(sqlite3.connect(tmp_path / "banks" / "alice.bank", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM unit").fetchall()
+            with pytest.raises(StoreUnavailable, match="bytes of them may remain"):
+                bank.forget_unit("note", 1)
+    assert not has_bytes(place, CANARY)
+    assert verify(made.folder) == []
 
 
 def test_a_backup_out_of_reach_that_holds_a_forgotten_unit_must_be_removed(
