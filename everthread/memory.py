@@ -52,10 +52,12 @@ from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
+from everthread.common.timestamps import to_micros
 from everthread.common.tracing import traced
 from everthread.common.undo import undo_on_error
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import Encoder
+from everthread.errors import BadQuery
 from everthread.facts.asker import find_asker
 from everthread.facts.bank_facts import MAX_LINES_READ, BankFacts
 from everthread.facts.cache import FactCache
@@ -424,7 +426,9 @@ class Memory(TextSearch, BankUnits, BankFacts):
 
     def end(self, session: str, at: datetime | None = None) -> None:
         """End a session, now or `at` a time: a line without a session starts another. Raises BadQuery and NotFound."""
-        self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
+        name, at = validation.check_filter_name(session, "session"), now() if at is None else at
+        to_micros(at, "at", BadQuery)
+        self.store.end_session(self.bank, name, at)
 
     def set_session(self, session: str, *, title: str | None = None, metadata: Metadata | None = None) -> Session:
         """Set the title or values in the metadata of a session. Raises BadInput and NotFound.

@@ -399,6 +399,13 @@ def test_a_missing_session_can_not_be_ended(memory: Memory) -> None:
         memory.end(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("at", [datetime(2026, 3, 2), "2026-03-02T12:00:00Z", 0])
+def test_a_session_can_not_be_ended_at_an_invalid_time(memory: Memory, at: Any) -> None:
+    session = memory.observe("Hello.").session
+    with pytest.raises(BadQuery, match=r"^at "):
+        memory.end(session, at)
+
+
 def test_a_session_can_have_a_title_and_metadata(memory: Memory) -> None:
     memory.observe("The kettle sings.", session="s", said_at=NOON)
     (untitled,) = memory.sessions()

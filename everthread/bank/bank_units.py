@@ -6,6 +6,7 @@ from everthread.bank import corrections, kept_backups, validation
 from everthread.bank.damage import raises_bank_damaged
 from everthread.embedders.encoder import Encoder
 from everthread.stores.base import Store
+from everthread.stores.unit_store import UnitStore
 from everthread.types import NewUnit, ScribeJob, Unit, now
 
 
@@ -56,9 +57,11 @@ class BankUnits:
         Raises BadInput and NotFound; StoreUnavailable as in `forget`.
         """
         kind, number = validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
-        deleted = self.store.forget_unit(self.bank, kind, number)
-        kept_backups.change_backups(self.store, self.bank, lambda copy: copy.forget_unit(self.bank, kind, number))
-        return deleted
+
+        def forget(store: UnitStore) -> list[int]:
+            return store.forget_unit(self.bank, kind, number)
+
+        return kept_backups.forget_units(self.store, self.bank, lambda: forget(self.store), forget)
 
     def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id.

@@ -7,22 +7,25 @@ to its place again, which first forgets there what the receipts of the banks nam
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from everthread.bank.backup_folder import change_bank, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
-from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound
+from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName, Store
+from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.sqlite.bank_file import folder_lock
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import JSONValue, Receipt
 
 log = logging.getLogger("everthread")
+
+Result = TypeVar("Result")
 
 
 class KeptBackup(NamedTuple):
@@ -67,24 +70,67 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     be reached, and counts the others.
     """
     of_bank = read(store, bank) if scope == "bank" else []  # afterwards it has no settings
-    receipt = store.forget(bank, scope, name, at)
+    try:
+        receipt = store.forget(bank, scope, name, at)
+    except ForgettingUnfinished as error:
+        if error.receipt is not None:
+            _forget_in_backups(store, bank, error.receipt, of_bank)
+        raise StoreUnavailable(str(error)) from error
+    return _forget_in_backups(store, bank, receipt, of_bank)
+
+
+def _forget_in_backups(store: Store, bank: str, receipt: Receipt, of_bank: Collection[KeptBackup]) -> Receipt:
+    """Delete what was forgotten in a bank from the backups that hold it; return the receipt with what became of them.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        receipt: of what was forgotten.
+        of_bank: the backups that held the bank before, if the whole bank was forgotten.
+    """
+    is_whole, at = receipt.scope == "bank", receipt.forgotten_at
     seqs = [seq for first, last in receipt.seqs for seq in range(first, last + 1)]
 
     def change(copy: SQLiteStore) -> None:
-        copy.forget(bank, "bank" if scope == "bank" else "line", None if scope == "bank" else seqs, at)
+        copy.forget(bank, "bank" if is_whole else "line", None if is_whole else seqs, at)
 
     kept = of_bank or read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
-    failed = _change_all(kept, bank, change)
+    failed = _change_all(kept, bank, change, "`everthread backup {place}` takes it out")
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
-def change_backups(store: Store, bank: str, change: Callable[[SQLiteStore], object]) -> None:
-    """Change a bank in the backups that hold it, as it was changed itself. Logs those that can't be reached."""
-    _change_all(read(store, bank), bank, change)
+def forget_units(
+    store: Store, bank: str, forget: Callable[[], Result], change: Callable[[SQLiteStore], object]
+) -> Result:
+    """Forget units of a bank, also in the backups that hold it.
+
+    A backup that can't be reached is logged: without a receipt, nothing changes it later.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        forget: forgets the units in the bank; returns nothing or False if it did not.
+        change: forgets them in a backup.
+
+    Returns:
+        The result of `forget`.
+    """
+    remedy = "it is in that backup until you remove it"
+    try:
+        result = forget()
+    except ForgettingUnfinished as error:
+        _change_all(read(store, bank), bank, change, remedy)
+        raise StoreUnavailable(str(error)) from error
+    if result:
+        _change_all(read(store, bank), bank, change, remedy)
+    return result
 
 
-def _change_all(kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object]) -> tuple[str, ...]:
-    """Change a bank in backups; return the folders of those that could not be changed."""
+def _change_all(
+    kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object], remedy: str
+) -> tuple[str, ...]:
+    """Change a bank in backups; return the folders of those that could not be changed, and log the remedy for each, in
+    which {place} is the folder of the backup's place."""
     failed: list[str] = []
     for backup in kept:
         folder = Path(backup.path)
@@ -95,9 +141,6 @@ def _change_all(kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteS
                 change_bank(folder, bank, change)
         except EverthreadError as error:
             failed.append(backup.path)
-            log.warning(
-                "a backup may still hold what was forgotten (%s); `everthread backup %s` takes it out",
-                error,
-                folder.parent,
-            )
+            what = remedy.format(place=folder.parent)
+            log.warning("a backup may still hold what was forgotten (%s); %s", error, what)
     return tuple(failed)

@@ -16,7 +16,7 @@ from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.common.keys import META_PREFIX, META_REPLACED_CHARACTERS, META_REPLACES, META_UNDATED
-from everthread.common.timestamps import to_micros
+from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue, Metadata, NewLine, Role, now
@@ -69,7 +69,8 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
         metadata[META_UNDATED] = True
     parent = _clean_parent(new.parent)
     said_at = present if new.said_at is None else new.said_at
-    to_micros(said_at)
+    # As it is stored: two times of different zones are never equal in Python where one is repeated, as in autumn.
+    said_at = from_micros(to_micros(said_at), utc_offset_s(said_at))
     if new.retracted_at is not None:
         to_micros(new.retracted_at, "retracted_at")
     return replace(

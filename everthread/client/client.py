@@ -110,7 +110,7 @@ class Client(ClientFacts):
         """Store several lines, in batches. Raises the same errors as `Memory.observe_many`.
 
         Args:
-            lines: the lines. Their types are checked before any is stored, their content before their batch is stored.
+            lines: the lines. All are validated before the first is stored, except their parents.
             progress: called after each batch with the number of lines stored so far.
             replace: whether each line replaces the one with its key.
 

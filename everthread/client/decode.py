@@ -8,10 +8,11 @@ from dataclasses import fields
 from datetime import date, datetime
 from typing import Any
 
-from everthread.errors import BadInput, BadLine, BadQuery
+from everthread.bank.line_validation import clean_line
+from everthread.errors import BadLine, BadQuery
 from everthread.facts.types import Entity, Fact, Profile
-from everthread.stores.conditions import check_condition, condition_to_json
-from everthread.stores.filters import check_key_prefix
+from everthread.stores.conditions import condition_to_json
+from everthread.stores.filters import check_filter
 from everthread.transfer.types import AmbiguousDate, FileContents, FileConversation, FileSpeaker, ImportResult
 from everthread.types import (
     Context,
@@ -28,6 +29,7 @@ from everthread.types import (
     Stats,
     Unit,
     Usage,
+    now,
 )
 
 Json = Mapping[str, Any]
@@ -174,53 +176,42 @@ def usage(data: Json) -> Usage:
 # -------------------------------------------------------------------- encoding
 
 
-def encode_line(new: object) -> dict[str, Any]:
+def encode_line(new: NewLine) -> dict[str, Any]:
     """Encode a line to store.
 
     Raises:
-        BadLine: the line isn't a NewLine, or was retracted elsewhere.
+        BadLine: the line is invalid, or was retracted elsewhere.
     """
-    if not isinstance(new, NewLine):
-        raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
+    clean_line(new, now())  # JSON could not represent some invalid values
     if new.retracted_at is not None:
         raise BadLine("a line that was retracted elsewhere can't be sent; store it, then retract it")
     data = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
-    said_at = encode_time(new.said_at, BadLine)
-    optional = {"said_at": said_at, "session": new.session, "parent": new.parent, "key": new.key}
+    optional = {"said_at": encode_time(new.said_at), "session": new.session, "parent": new.parent, "key": new.key}
     optional["undated"] = new.undated or None
     return {**data, **{name: value for name, value in optional.items() if value is not None}}
 
 
-def encode_time(time: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
-    """Encode a time.
-
-    Args:
-        time: a time with an offset, or None.
-        error: the class of the error to raise.
-
-    Raises:
-        BadQuery: or `error`, if the time is invalid.
-    """
+def encode_time(time: datetime | None) -> str | None:
+    """Encode a time. Raises BadQuery unless it is a time with an offset, or None."""
     if time is None:
         return None
     if not isinstance(time, datetime) or time.utcoffset() is None:
-        raise error(f"invalid time: got {time!r}, expected a datetime with an offset; try datetime.now(UTC)")
+        raise BadQuery(f"invalid time: got {time!r}, expected a datetime with an offset; try datetime.now(UTC)")
     return time.isoformat()
 
 
 def encode_filter(where: Filter | None) -> dict[str, Any] | None:
-    """Encode a filter."""
+    """Encode a filter. Raises BadQuery."""
     if where is None:
         return None
+    check_filter(where)
     data: dict[str, Any] = {}
     for name in ("session", "speaker", "role", "kind", "category"):
         if (value := getattr(where, name)) is not None:
             data[name] = list(value) if isinstance(value, tuple) else value
     if where.key_prefix is not None:
-        check_key_prefix(where.key_prefix)
         data["key_prefix"] = where.key_prefix
     if where.condition is not None:
-        check_condition(where.condition)
         data["condition"] = condition_to_json(where.condition)
     times = {"since": encode_time(where.since), "until": encode_time(where.until)}
     return {

@@ -21,6 +21,7 @@ from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.selection import FindAsker, list_subjects, read_question
 from everthread.facts.types import Fact
 from everthread.text.chat_spelling import expand_chat_spelling
+from everthread.text.time_words import CALENDAR_YEARS
 from everthread.text.word_lists import alternation, load_word_lists
 
 MAX_CHARS = 150  # of a question; a longer one asks for more than a form has
@@ -131,6 +132,8 @@ def _find_change(fact: Fact, known: FactIndex, since: datetime, moment: datetime
 
 def _find_start(text: str, language: str, moment: datetime) -> datetime | None:
     """Return the moment since which a text ("since spring") asks; None if it leaves a doubt."""
+    if moment.year not in CALENDAR_YEARS:
+        return None
     lists = _LISTS[language]
     if re.fullmatch(lists["lately"], text, re.IGNORECASE):
         return moment - LATELY

@@ -141,15 +141,15 @@ def forget_statements(store: Store, bank: str, statements: Sequence[StoredStatem
     units = store.units(bank, (FACT,), include_retracted=True)
     discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
     deleted = discarded | _find_unit_versions(units, {each.unit_id for each in statements})
-    if _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is None:
-        return False
+
+    def forget() -> bool:
+        return _replace(store, bank, before, after, delete_ids=sorted(deleted), forgets=True) is not None
 
     def change(copy: Store) -> None:  # a backup may have the statements under ids of an earlier reading
         others = [unit for unit in copy.units(bank, (FACT,), include_retracted=True) if _states(unit, versions, values)]
         _forget_in_copy(copy, bank, seqs, deleted | {unit.id for unit in others})
 
-    kept_backups.change_backups(store, bank, change)
-    return True
+    return kept_backups.forget_units(store, bank, forget, change)
 
 
 def _forget_in_copy(store: Store, bank: str, seqs: Collection[int], ids: Collection[int]) -> None:

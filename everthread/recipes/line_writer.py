@@ -35,7 +35,7 @@ class LineWriter:
             backlog: receives the lines that are embedded later.
         """
         self._reader, self._backlog = reader, backlog
-        self.before_first_write: Callable[[], None] | None = None  # called once
+        self.before_first_write: Callable[[], None] | None = None  # called until it succeeds once
 
     def write(
         self,
@@ -67,8 +67,8 @@ class LineWriter:
             StoreUnavailable: the bank can't be written.
         """
         if (prepare := self.before_first_write) is not None:
-            self.before_first_write = None
             prepare()
+            self.before_first_write = None  # only now: if it failed, the next write calls it again
         store, bank, encoder = self._reader.store, self._reader.bank, self._reader.encoder
         known, new = split_known(store, bank, lines, replacing)
         roles = () if defer_embedding else recipe.embedded_roles

@@ -291,8 +291,8 @@ def _compare(comparison: Comparison, value: Any) -> bool:
 def _is_one_of(value: Any, others: Sequence[Any]) -> bool:
     if value is MISSING:
         return False
-    if isinstance(value, datetime):
-        return any(value == other for other in others)
+    if isinstance(value, datetime):  # compared as stored: see `bank.line_validation.clean_line`
+        return to_micros(value) in map(to_micros, others)
     key = _equality_key(value)
     return any(key == _equality_key(other) for other in others)
 

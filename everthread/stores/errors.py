@@ -1,12 +1,25 @@
-"""Builds the errors that every store raises in the same words."""
+"""The errors that every store raises in the same words."""
 
 from __future__ import annotations
 
 from reprlib import repr as shortly
 
 from everthread.common.installation import upgrade_command
-from everthread.errors import BadLine, BankMoved, BankTooNew, NotFound, StoreError
+from everthread.errors import BadLine, BankMoved, BankTooNew, NotFound, StoreError, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName
+from everthread.types import Receipt
+
+
+class ForgettingUnfinished(StoreUnavailable):
+    """Something is forgotten, but bytes of it may remain in the bank's file, or the receipt could not be written.
+
+    Attributes:
+        receipt: of the lines that were forgotten; None for units, which have none.
+    """
+
+    def __init__(self, message: str, receipt: Receipt | None = None) -> None:
+        super().__init__(message)
+        self.receipt = receipt
 
 
 def unknown_parent_error(parent: int | str) -> BadLine:

@@ -17,6 +17,7 @@ from everthread.transfer.writers import html, markdown, openai, openwebui, silly
 from everthread.transfer.writers.session_record import SessionRecord, read_records
 
 MAX_NAME_CHARS = 80  # of a file, without its suffix
+MAX_NAME_BYTES = 240  # likewise; the usual limit is 255, and a number and the suffix are added
 Progress = Callable[[int], None]
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u202a-\u202e\u2066-\u2069]+')  # in names of files
 
@@ -180,4 +181,5 @@ def _name_file(record: SessionRecord) -> str:
 
 def _make_safe(name: str) -> str:
     """Return the name of a file that any system accepts."""
-    return " ".join(_UNSAFE.sub(" ", name).split())[:MAX_NAME_CHARS].strip(" .") or "session"
+    short = " ".join(_UNSAFE.sub(" ", name).split())[:MAX_NAME_CHARS]
+    return short.encode()[:MAX_NAME_BYTES].decode(errors="ignore").strip(" .") or "session"

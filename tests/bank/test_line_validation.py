@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -169,7 +170,15 @@ def test_a_line_without_a_time_gets_the_present_time() -> None:
 
 def test_a_time_retains_its_utc_offset() -> None:
     at = datetime(2019, 3, 2, 23, 15, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-    assert clean(said_at=at).said_at is at
+    said_at = clean(said_at=at).said_at
+    assert said_at is not None
+    assert (said_at, said_at.utcoffset()) == (at, at.utcoffset())
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_time_of_the_hour_that_is_repeated_in_autumn_is_equal_to_itself_in_another_zone(fold: int) -> None:
+    at = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=fold)
+    assert clean(said_at=at).said_at == at.astimezone(UTC)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,12 @@ def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.observe("x", said_at=datetime(2024, 1, 1))
     yield lambda: bank.observe("x", role="bystander")
     yield lambda: bank.observe("x", parent=99)
+    yield lambda: bank.observe("x", metadata={"n": object()})
+    yield lambda: bank.observe("x", metadata={"n": float("nan")})
+    yield lambda: bank.observe("x", metadata="abc")
+    yield lambda: bank.observe(b"x")
+    yield lambda: bank.recall("x", where=Filter(metadata={"n": object()}))  # type: ignore[dict-item]
+    yield lambda: bank.recall("x", where=Filter(since="2024"))  # type: ignore[arg-type]
     yield lambda: bank.observe_many([NewLine("fine"), "not a line"])
     yield lambda: bank.observe("x", replace=True)
     yield lambda: bank.observe(" ", key="k", replace=True)

@@ -133,6 +133,13 @@ def test_other_messages_ask_for_no_overview(question: str) -> None:
     assert parse_overview(question, NOW) is None
 
 
+@pytest.mark.parametrize("question", ["What has changed since spring?", "What's new lately?", "What's new this year?"])
+def test_no_change_is_asked_for_at_the_ends_of_the_calendar(question: str) -> None:
+    assert parse_overview(question, NOW) is not None
+    for moment in (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)):
+        assert parse_overview(question, moment) is None
+
+
 def test_what_is_known_of_a_person_is_what_holds_by_topic(memory: Memory) -> None:
     about_nora = ["Nora home York", "Nora sister Mia", "Nora likes jazz"]
     assert ask(memory, "What do you know about me?") == about_nora

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from effort import examples
@@ -95,6 +96,14 @@ def test_a_put_of_a_line_that_differs_replaces_it(bank: Memory, changed: dict[st
     line = bank.observe("Hello.", **{**said, **changed}, replace=True)  # type: ignore[arg-type]
     assert (line.seq, bank.get(key="k")) == (2, line)
     assert bank.stats().lines == 1
+
+
+@pytest.mark.parametrize("day", [datetime(2024, 3, 31), datetime(2024, 10, 27)])
+def test_a_put_of_a_line_said_while_the_clocks_are_changed_is_stored_once(bank: Memory, day: datetime) -> None:
+    at = day.replace(hour=2, minute=30, tzinfo=ZoneInfo("Europe/Berlin"))
+    lines = [bank.observe("Mia lives in Porto.", key="k", said_at=at, replace=True) for _ in range(2)]
+    assert [line.seq for line in lines] == [1, 1]
+    assert lines[0].said_at == at.astimezone(UTC)
 
 
 def test_a_put_of_an_undated_line_replaces_a_dated_one_once(bank: Memory) -> None:

@@ -1,4 +1,6 @@
 import logging
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -6,12 +8,13 @@ import pytest
 
 from everthread.chat.chat import Chat
 from everthread.common.keys import SETTING_RECIPE
-from everthread.errors import BadInput, ConfigError
+from everthread.errors import BadInput, ConfigError, StoreUnavailable
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
 from everthread.recipes.packabby import Packabby
 from everthread.recipes.saved_recipe import SavedRecipe
+from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.copy_bank import copy_bank
 
@@ -65,6 +68,20 @@ def test_the_first_line_saves_the_named_recipe(tmp_path: Path) -> None:
         assert memory.settings() == {}
         memory.observe("My sister Mia moved to Lisbon.")
     assert kept(tmp_path) == {"name": "goodai", "options": {"max_hits": 4}}
+
+
+def test_the_first_line_saves_the_recipe_also_if_the_bank_was_locked_at_the_first_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank_file, "LOCK_TIMEOUT_S", 0.1)
+    with opened(tmp_path, recipe="membot") as memory:
+        with closing(sqlite3.connect(tmp_path / "alice.bank")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable):
+                memory.observe("Hello.")
+        memory.observe("Hello.")
+    with opened(tmp_path) as memory:
+        assert (memory.recipe.name, memory.stats().lines) == ("membot", 1)
 
 
 def test_a_later_line_saves_no_recipe(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from effort import examples
@@ -225,6 +226,17 @@ def test_units_are_filtered_by_conditions_on_time_and_metadata(tmp_path: Path) -
             find(AnyOf((Comparison("speaker", "==", "Ann"),)))
         with pytest.raises(BadQuery, match=r"where.key_prefix applies to lines only"):
             memory.recall("garden", where=Filter(kind="fact", key_prefix="k"))
+
+
+def test_a_unit_has_the_time_of_a_condition_in_the_hour_that_is_repeated_in_autumn(tmp_path: Path) -> None:
+    at = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("Mia moved to Lisbon.", said_at=at)
+        memory.add_unit(NewUnit("fact", "Mia lives in Lisbon.", 1, 1, at))
+        for op, found in (("==", 1), ("!=", 0), ("in", 1)):
+            condition = Comparison("said_at", op, (at,) if op == "in" else at)  # type: ignore[arg-type]
+            for where in (Filter(kind="fact", condition=condition), Filter(condition=condition)):
+                assert len(memory.recall("Where does Mia live?", where=where)) == found, where
 
 
 def test_exists_needs_no_value() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import PREFIX
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError, StoreUnavailable
 from everthread.stores.base import Store
+from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.transfer.backup import Retention, back_up, find_backup, verify
@@ -204,6 +206,35 @@ def test_a_forgotten_unit_is_in_no_backup(bank: Memory, place: Path) -> None:
     assert has_bytes(place, CANARY)
 
 
+def test_a_unit_is_forgotten_in_backups_also_if_bytes_of_it_remain_in_the_banks_file(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank_file, "LOCK_TIMEOUT_S", 0.1)
+    with open_bank(SQLiteStore(tmp_path / "banks"), "alice") as bank:
+        bank.observe("The keeper is new.")
+        bank.add_unit(NewUnit("note", f"The keeper is {CANARY}.", 1, 1, DAY))
+        made = back_up(bank.store, place)
+        with closing(sqlite3.connect(tmp_path / "banks" / "alice.bank", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM unit").fetchall()
+            with pytest.raises(StoreUnavailable, match="bytes of them may remain"):
+                bank.forget_unit("note", 1)
+    assert not has_bytes(place, CANARY)
+    assert verify(made.folder) == []
+
+
+def test_a_backup_out_of_reach_that_holds_a_forgotten_unit_must_be_removed(
+    bank: Memory, place: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    back_up(bank.store, place, [bank.bank])
+    place.rename(place.with_name("elsewhere"))
+    bank.forget_unit("note", 1)
+    assert caplog.messages[-1].endswith("it is in that backup until you remove it")
+    place.with_name("elsewhere").rename(place)
+    back_up(bank.store, place, [bank.bank])
+    assert has_bytes(place, f"{CANARY}2")  # it has no receipt
+
+
 def test_a_forgotten_fact_is_not_read_again_from_a_backup(bank: Memory, place: Path) -> None:
     made = back_up(bank.store, place, [bank.bank])
     (fact,) = [each for each in bank.facts() if each.attribute == "owns" and 4 in each.seqs]
@@ -220,6 +251,17 @@ def test_a_forgotten_bank_is_in_no_backup(bank: Memory, place: Path) -> None:
     assert read_manifest(made.folder).banks == {}
     with pytest.raises(NotFound, match="has no bank"):
         restore(bank.store, made.folder, [bank.bank])
+
+
+def test_a_line_is_forgotten_in_backups_also_if_its_receipt_can_not_be_written(tmp_path: Path, place: Path) -> None:
+    with open_bank(SQLiteStore(tmp_path / "banks"), next(NAMES)) as bank:
+        bank.observe(f"The keeper is {CANARY}.")
+        made = back_up(bank.store, place, [bank.bank])
+        (tmp_path / "banks" / "receipts.jsonl").mkdir()
+        with pytest.raises(StoreUnavailable, match="the receipt could not be written"):
+            bank.forget(seq=1)
+    assert not has_bytes(place, CANARY)
+    assert verify(made.folder) == []
 
 
 def test_a_receipt_names_a_backup_that_can_not_be_reached_and_the_next_backup_forgets_there(

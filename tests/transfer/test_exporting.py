@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -74,6 +75,14 @@ def test_each_session_has_a_file_with_a_name_that_every_system_accepts(talk: Mem
     export_zip(talk, "markdown", archive)
     with ZipFile(archive) as opened:
         assert {name: opened.read(name).decode() for name in opened.namelist()} == files
+
+
+def test_the_name_of_a_file_is_not_too_long_in_any_script(memory: Memory, tmp_path: Path) -> None:
+    memory.observe("Ahoy!", session="one")
+    memory.set_session("one", title="\N{SPEEDBOAT}" * 100)
+    for name, texts in export_files(memory, "markdown"):
+        (tmp_path / name).write_text("".join(texts), encoding="utf-8")
+    assert [path.name for path in tmp_path.glob("*.md")] == [name]
 
 
 def test_what_can_not_be_exported_is_refused_by_name(talk: Memory) -> None:

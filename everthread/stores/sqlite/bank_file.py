@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.common.undo import undo_on_error
-from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
+from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError
+from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
 from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, is_locked, map_errors
@@ -352,18 +353,18 @@ class BankFile:
         the next process that opens the bank tries again.
 
         Raises:
-            StoreUnavailable: bytes may remain in the file.
+            ForgettingUnfinished: bytes may remain in the file.
         """
         with FORK_GUARD, self._writing:
             try:
                 with undo_on_error(self._drop_writer):
                     db = self._begin()
                     db.execute("COMMIT")
-                    _erase(db)
+                    _erase(db, LOCK_TIMEOUT_S)
             except BankMoved:
                 pass  # the file that had these bytes is deleted
             except (EverthreadError, sqlite3.Error, OSError) as error:
-                raise StoreUnavailable(
+                raise ForgettingUnfinished(
                     f"the lines are deleted from bank {self.bank!r}, but bytes of them may remain in {self.path}: "
                     f"{error_text(error)}. Free disk space and end other processes that use the bank; the next use "
                     "of the bank, or everthread doctor, then erases them"
@@ -516,7 +517,7 @@ def _short_busy_timeout(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_S * 1000:.0f}")
 
 
-def _erase(db: sqlite3.Connection, timeout_s: float = LOCK_TIMEOUT_S) -> None:
+def _erase(db: sqlite3.Connection, timeout_s: float) -> None:
     """Rewrite the file from its live rows, and empty the write-ahead log.
 
     `secure_delete` overwrites a deleted row, but not the copies that SQLite leaves in gaps of a page when it moves rows

@@ -30,13 +30,21 @@ def append(folder: Path, receipt: Receipt) -> None:
 
 def write(folder: Path, receipts: Iterable[Receipt]) -> None:
     """Append receipts, as they were stored elsewhere. Raises OSError."""
-    with (folder / FILE_NAME).open("a", encoding="utf-8") as file:
-        for receipt in receipts:
-            row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
-            file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
+    rows = "".join(map(_format, receipts)).encode()
+    with (folder / FILE_NAME).open("ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a process was killed, or the disk was full, in the middle of a row
+                rows = b"\n" + rows
+        file.write(rows)
         file.flush()
         os.fsync(file.fileno())
     sync_folder(folder)  # it may be new
+
+
+def _format(receipt: Receipt) -> str:
+    row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
+    return json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n"
 
 
 def read(folder: Path, bank: str) -> list[Receipt]:

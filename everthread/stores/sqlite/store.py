@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from everthread.common.staging import remove_unfinished
 from everthread.common.timestamps import to_micros
-from everthread.errors import NotFound
+from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import dense_index
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
@@ -36,6 +36,7 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
+from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import Postings
@@ -237,10 +238,12 @@ class SQLiteStore(Store):
             opened.cache.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
-            receipts.append(self.folder, receipt)  # the lines are deleted, even if the erasure of their bytes fails
-        finally:
-            if scope != "bank":
-                opened.file.erase()  # even if the receipt could not be written
+            with ExitStack() as stack:
+                if scope != "bank":
+                    stack.callback(opened.file.erase)  # even if the receipt can't be written
+                receipts.append(self.folder, receipt)
+        except StoreUnavailable as error:
+            raise ForgettingUnfinished(str(error), receipt) from error
         return receipt
 
     def receipts(self, bank: str) -> list[Receipt]:

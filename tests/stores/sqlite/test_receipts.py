@@ -22,6 +22,15 @@ def test_an_incomplete_row_is_skipped(tmp_path: Path) -> None:
     assert receipts.read(tmp_path, "bob") == []
 
 
+def test_a_row_that_was_cut_off_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
+    receipts.append(tmp_path, RECEIPT)
+    path = tmp_path / receipts.FILE_NAME
+    path.write_bytes(path.read_bytes() + b'{"bank": "2bd806c9')
+    receipts.append(tmp_path, RECEIPT)
+    receipts.append(tmp_path, RECEIPT)
+    assert receipts.read(tmp_path, "alice") == [RECEIPT] * 3
+
+
 def test_a_file_that_is_no_text_is_reported_by_its_name(tmp_path: Path) -> None:
     (tmp_path / receipts.FILE_NAME).write_bytes(b"\xff")
     with pytest.raises(StoreUnavailable, match=r"receipts\.jsonl"):
