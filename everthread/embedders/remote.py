@@ -13,6 +13,7 @@ import numpy as np
 
 from everthread.common.fork_safety import Lock, register
 from everthread.common.retry import Retries, doubling_delays, parse_retry_after
+from everthread.common.urls import append_path
 from everthread.errors import EmbedderUnavailable
 from everthread.text.encoding import make_encodable
 from everthread.types import Vector, Vectors
@@ -58,7 +59,7 @@ class RemoteEmbedder:
         """
         self.name = f"remote/{model}"
         self.multilingual = multilingual
-        self._url = base_url.rstrip("/") + "/embeddings"
+        self._url = append_path(base_url, "/embeddings")
         self._model = model
         self._key = api_key
         self._timeout = timeout

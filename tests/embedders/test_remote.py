@@ -105,6 +105,12 @@ def test_remote_vectors_have_unit_length_and_the_order_of_the_texts() -> None:
     assert server.keys == ["Bearer k", "Bearer k"]
 
 
+def test_the_query_of_the_address_follows_the_path() -> None:
+    with serving(send_lengths) as server:
+        RemoteEmbedder(f"{server.url}?api-version=2", "m").embed_query("abc")
+    assert server.requests[0]["path"] == "/v1/embeddings?api-version=2"
+
+
 def test_a_remote_embedder_without_a_key_sends_none() -> None:
     with serving(send_lengths) as server:
         embedder = remote(server)
