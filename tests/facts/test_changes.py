@@ -61,7 +61,7 @@ ENDED = {
     ("I'm on the pill", "off the pill now"): "takes | pill",
     ("I take omeprazole", "omeprazole's been stopped"): "takes | omeprazole",
     ("I do pottery", "lost interest in pottery"): "hobby | pottery",
-    ("I play the violin", "I don't have time for the violin so I gave it up"): "plays | violin",
+    ("I play the violin", "my violin only gathered dust so I gave it up"): "plays | violin",
     ("I play football", "retired from football, knees"): "plays | football",
     ("I love coffee", "gone right off coffee"): "likes | coffee",
     ("I speak German", "my German's gone completely"): "language | German",
