@@ -127,7 +127,8 @@ def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
     """Give each statement that something has ended the value as it was stated before, if it names that otherwise.
 
     After "I have a red bike", "I sold the bike" is about that one, and after "a bike", "I sold my red bike" too; after
-    "I'm allergic to peanuts", "my peanut allergy is gone". The value must be the only one that is meant.
+    "I'm allergic to peanuts", "my peanut allergy is gone"; after "I study at Durham University", so is "I left Durham".
+    The value must be the only one that is meant.
 
     Args:
         statements: the statements in the order in which they were said.
@@ -142,7 +143,9 @@ def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
         if not statement.ends:
             values[key] = statement.value
         elif values.pop(key, None) is None and (is_shortened or statement.attribute in DESCRIBED):
-            meant = [each for each in values if _is_same_thing(each, key) or each.startswith(f"{key} ")]
+            meant = [
+                each for each in values if (each.startswith(f"{key} ") if is_shortened else _is_same_thing(each, key))
+            ]
             if len(meant) == 1:
                 resolved.append(replace(statement, value=values.pop(meant[0])))
                 continue
