@@ -107,10 +107,17 @@ def blocks(page: str, language: str) -> list[str]:
     return [block[2] for block in BLOCK.finditer(text_of(page)) if block[1] == language]
 
 
-def test_the_terminal_of_the_quickstart_prints_what_is_shown(tmp_path: Path) -> None:
-    importing, chatting, _, _ = blocks("docs/quickstart.md", "sh")
-    assert f"\n{run(importing, tmp_path)}" in f"\n{blocks('docs/quickstart.md', 'text')[1]}"
-    assert "Mia" in run(chatting, tmp_path, "Where does Mia work?\n/quit\n")
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the store after the first commands of the quickstart, and what they print."""
+    store = tmp_path_factory.mktemp("quickstart")
+    return store, run(blocks("docs/quickstart.md", "sh")[0], store)
+
+
+def test_the_terminal_of_the_quickstart_prints_what_is_shown(quickstart: tuple[Path, str]) -> None:
+    store, printed = quickstart
+    assert f"\n{printed}" in f"\n{blocks('docs/quickstart.md', 'text')[1]}"
+    assert "Mia" in run(blocks("docs/quickstart.md", "sh")[1], store, "Where does Mia work?\n/quit\n")
 
 
 def test_the_first_commands_of_the_readme_run_as_they_are_there(tmp_path: Path) -> None:
@@ -123,15 +130,15 @@ def test_the_first_commands_of_the_readme_run_as_they_are_there(tmp_path: Path) 
     assert outputs[-1].startswith("forgotten: 21 lines")
 
 
-def test_the_server_of_the_quickstart_answers_over_rest_and_from_python(tmp_path: Path) -> None:
-    importing, _, serve, asking = blocks("docs/quickstart.md", "sh")
-    run(importing, tmp_path)
+def test_the_server_of_the_quickstart_answers_over_rest_and_from_python(quickstart: tuple[Path, str]) -> None:
+    store, _ = quickstart
+    _, _, serve, asking = blocks("docs/quickstart.md", "sh")
     (program,) = blocks("docs/quickstart.md", "py")
-    with serving(serve, tmp_path) as address:
+    with serving(serve, store) as address:
         if shutil.which("curl"):
-            assert "Lisbon" in run(asking.replace(ADDRESS, address), tmp_path)
+            assert "Lisbon" in run(asking.replace(ADDRESS, address), store)
         script = f"'{sys.executable}' -W error - <<'END'\n{program.replace(ADDRESS, address)}\nEND"
-        assert "Lisbon" in run(script, tmp_path)
+        assert "Lisbon" in run(script, store)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem)

@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 
 from bench.command import run_bench
+from everthread.bench import corpus, first_facts
 from everthread.bench.commands import LOADERS, bench
 from everthread.stores.postgres.store import PostgresStore
 
@@ -96,6 +97,17 @@ def realtalk(tmp_path: Path) -> Path:
     for number in range(3):
         (folder / f"Chat_{number}.json").write_text(json.dumps(chat(number)))
     return folder
+
+
+@pytest.fixture
+def small_corpus(tmp_path: Path, few_first_facts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave one conversation of our corpus in each of three languages, and few first facts."""
+    development = tmp_path / "corpus" / "development"
+    development.mkdir(parents=True)
+    for name in ("de_feuerwehrbus.toml", "en_hospital_colleagues.toml", "it_uliveto.toml"):
+        (development / name).write_bytes(corpus.FOLDER.joinpath("development", name).read_bytes())
+    monkeypatch.setattr(corpus, "FOLDER", development.parent)
+    monkeypatch.setattr(first_facts, "DATA_FILES", few_first_facts)
 
 
 def report(result: Result) -> dict[str, Any]:
@@ -193,6 +205,7 @@ def test_a_recipe_that_is_unknown_is_refused(locomo: Path) -> None:
     assert "unknown recipe 'elephant'" in result.stderr
 
 
+@pytest.mark.usefixtures("small_corpus")
 def test_a_scoring_profile_is_fitted(locomo: Path) -> None:
     text = run_bench("fit", "locomo", locomo).stdout
     assert "each conversation left out in turn, 12 questions: R@1 " in text
@@ -214,11 +227,11 @@ def test_speed_is_measured(tmp_path: Path) -> None:
 
 
 def test_facts_are_measured_in_one_language_and_part() -> None:
-    figures = json.loads(run_bench("facts", "--part", "open", "--language", "zh", "--errors", "--json").stdout)
-    assert [(row["part"], row["language"]) for row in figures["languages"]] == [("open", "zh")]
+    figures = json.loads(run_bench("facts", "--part", "open", "--language", "es", "--errors", "--json").stdout)
+    assert [(row["part"], row["language"]) for row in figures["languages"]] == [("open", "es")]
     assert [row["source"] for row in figures["cost"]] == ["talk", "synthetic"]
     assert figures["updates"] == []
-    assert all(row.startswith(("zh/", "    ")) for row in figures["errors"])
+    assert all(row.startswith(("es/", "    ")) for row in figures["errors"])
 
 
 def test_errors_of_facts_held_out_are_refused() -> None:
@@ -294,6 +307,7 @@ def test_the_firsts_are_asked_in_chinese_as_well(tmp_path: Path) -> None:
     assert (figures["dataset"], figures["questions"]) == ("firsts-zh", 9)
 
 
+@pytest.mark.usefixtures("small_corpus")
 @pytest.mark.parametrize("by", ["glosses", "words", "characters"])
 def test_glosses_words_or_characters_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path, by: str) -> None:
     memories = [{"1": {"user-id": 1, "time": "2023-05-02", "event": "巴特的红帽子被风吹走了。"}}]
@@ -304,6 +318,6 @@ def test_glosses_words_or_characters_are_weighed_on_madial_and_the_chinese_first
     figures = report(run_bench("fit", "madial", tmp_path, "--json", "--by", by))
     assert set(figures) == {"left_out", "head"}
     assert set(figures["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
-    assert figures["left_out"]["questions"] == 127
+    assert figures["left_out"]["questions"] == 37
     assert ("cosine" in figures["head"]["weights"]) == (by == "glosses")
     assert (figures["left_out"]["corpus"] is not None) == (by == "words")

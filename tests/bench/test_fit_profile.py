@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,7 +11,7 @@ import pytest
 from hardship.embedders import Moody
 
 from everthread import factory
-from everthread.bench import fit_profile
+from everthread.bench import first_facts, fit_profile
 from everthread.bench.corpus import load_corpus
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
@@ -67,6 +67,13 @@ def conversation(number: int, second: Role = "user") -> AnnotatedConversation:
 
 FRIENDLY = [conversation(number) for number in range(4)]
 ASSISTED = [conversation(number, "assistant") for number in range(3)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_first_facts(few_first_facts: dict[str, str]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(first_facts, "DATA_FILES", few_first_facts)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +177,8 @@ def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_t
 
 
 def test_beside_chinese_our_conversations_in_other_languages_are_asked_no_foreign_questions() -> None:
-    german, french = load_corpus("development", "de"), load_corpus("development", "fr")
-    fitted = cross_validate(CHINESE, "hash", corpus=[*german, *french], language="zh", kind=BY_WORDS)
+    german, italian = load_corpus("development", "de"), load_corpus("development", "it")
+    fitted = cross_validate(CHINESE, "hash", corpus=[*german, *italian], language="zh", kind=BY_WORDS)
     assert tuple(fitted.weights) == WORD_SIGNALS
     assert fitted.questions == 126
     assert fitted.corpus is not None
@@ -184,7 +191,8 @@ def test_beside_chinese_our_conversations_in_other_languages_are_asked_no_foreig
 
 
 def test_the_meaning_of_glosses_has_a_weight() -> None:
-    assert cross_validate(CHINESE, "hash", language="zh").weights["cosine"] > 0
+    few = [merge(load_first_facts("zh")[at:9:3], f"talk-{at}") for at in range(3)]
+    assert cross_validate(few, "hash", language="zh").weights["cosine"] > 0
 
 
 def test_fitting_on_chinese_is_refused_for_an_embedder_that_reads_it() -> None:

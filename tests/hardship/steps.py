@@ -29,10 +29,10 @@ def record_steps(work: Callable[[], object], report: Path, last: int | None = No
     connected: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def step(name: str) -> None:
-        steps.append(name)
-        report.write_text(json.dumps(steps[:last]))
-        if len(steps) - 1 == last:
+        if len(steps) == last:
+            report.write_text(json.dumps(steps))
             os.kill(os.getpid(), signal.SIGKILL)
+        steps.append(name)
 
     def watched(call: str) -> Callable[..., Any]:
         done = getattr(os, call)
@@ -53,6 +53,7 @@ def record_steps(work: Callable[[], object], report: Path, last: int | None = No
             setattr(os, call, watched(call))
         sqlite3.connect = connect  # type: ignore[assignment]
         work()
+        report.write_text(json.dumps(steps))
 
     ended = forked.exits_cleanly(forked.fork_child(child))
     assert ended == (last is None)

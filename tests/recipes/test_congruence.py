@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,11 @@ QUESTIONS = (
     "Good morning!",
 )
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+UNDOING: tuple[tuple[Callable[[Memory], object], list[str]], ...] = (  # with words of what is removed
+    (lambda memory: memory.retract(13), ["hired"]),
+    (lambda memory: memory.forget(seq=5), ["sister"]),
+    (lambda memory: memory.forget(session="spring"), ["adopted", "otters", "green coat"]),
+)
 CLOSE = 1e-4  # of a score, or of 1: both stores keep vectors as halves, and the last bits of their cosines differ
 
 
@@ -67,7 +73,7 @@ def seen(memory: Memory) -> dict[str, Any]:
         "units": units(memory),
         "hits": [memory.recall(query, 20) for query in QUESTIONS],
         "contexts": [(context.text, context.tokens) for context in contexts],
-        "prompts": [asked(memory, query) for query in QUESTIONS],
+        "prompts": [asked(memory, query) for query in (QUESTIONS[0], QUESTIONS[-1])],  # with memories, and without
         "queued": [(work.kind, work.session, work.first_seq, work.last_seq) for work in memory.jobs()],
     }
 
@@ -94,12 +100,8 @@ def test_both_stores_hold_the_same_and_nothing_of_removed_lines(
         assert talk(one) == talk(other)
         assert any(one.recall(query) and one.context(query) for query in QUESTIONS)
         forgotten: list[str] = []
-        for undo, words in (
-            (lambda memory: None, []),
-            (lambda memory: memory.retract(13), ["hired"]),
-            (lambda memory: memory.forget(seq=5), ["sister"]),
-            (lambda memory: memory.forget(session="spring"), ["adopted", "otters", "green coat"]),
-        ):
+        compared(one, other, forgotten)
+        for undo, words in UNDOING:
             forgotten += words
             for memory in (one, other):
                 undo(memory)

@@ -116,6 +116,12 @@ def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None =
     return Memory.open("mara", store=folder, embedder=embedder or HashEmbedder(512), recipe=recipe)
 
 
+def opened_copy(folders: Mapping[str, Path], target: Path, recipe: Recipe) -> Memory:
+    """Open a copy of the bank whose conversation was under this recipe."""
+    name = next(name for name, each in EVERY.items() if each is recipe)
+    return opened(shutil.copytree(folders[name], target), recipe)
+
+
 @contextmanager
 def copies(folders: Mapping[str, Path], target: Path, recipe: Recipe) -> Iterator[dict[str, Memory]]:
     """Copy the banks to a folder, and open the copies with a recipe."""
@@ -248,14 +254,15 @@ def test_lines_are_stored_while_the_embedder_is_down(recipe: Recipe, tmp_path: P
 
 
 @every_recipe
-def test_lines_are_embedded_if_the_recipe_finds_lines_or_by_reindex(recipe: Recipe, tmp_path: Path) -> None:
-    with opened(tmp_path, recipe, HashEmbedder(512)) as memory:
-        talk(memory)
+def test_lines_are_embedded_if_the_recipe_finds_lines_or_by_reindex(
+    recipe: Recipe, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    with opened_copy(folders, tmp_path / "banks", recipe) as memory:
         assert memory.stats().pending == 0
         standing = len(list(memory.lines()))
         assert memory.stats().vectors == ({"hash-512": standing} if "line" in recipe.kinds else {})
         bank = memory.bank
-    with Memory.open(bank, store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
+    with Memory.open(bank, store=tmp_path / "banks", embedder=HashEmbedder(512), recipe="default") as memory:
         assert all(memory.recall(query) for query in QUESTIONS)
         assert memory.reindex() == (0 if "line" in recipe.kinds else standing)
         assert (memory.stats().pending, memory.stats().vectors) == (0, {"hash-512": standing})
@@ -289,12 +296,13 @@ def test_recall_in_one_bank_never_shows_lines_of_another(recipe: Recipe, tmp_pat
 
 @every_recipe
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_a_scribe_that_fails_once_loses_nothing(recipe: Recipe, nth: int, tmp_path: Path) -> None:
+def test_a_scribe_that_fails_once_loses_nothing(
+    recipe: Recipe, nth: int, folders: dict[str, Path], tmp_path: Path
+) -> None:
     scribe = Faltering(nth)
     waiting: list[int] = []
-    with opened(tmp_path / "troubled", recipe) as memory, opened(tmp_path / "calm", recipe) as calm:
+    with opened(tmp_path / "troubled", recipe) as memory, opened_copy(folders, tmp_path / "calm", recipe) as calm:
         prompts = talk(memory, scribe=scribe, after=lambda _: waiting.append(memory.stats().queued))
-        talk(calm)
         assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]
         assert [line.text for line in memory.lines()] == [line.text for line in calm.lines()]
         for at, prompt in enumerate(prompts):

@@ -113,14 +113,14 @@ def fail_reply(route: Route, kind: str = "unreachable") -> None:
     )
 
 
-def check_accessibility(page: Page) -> None:
-    """Assert that the page violates no rule of WCAG 2.2, of any level, and no good practice that axe knows."""
+def check_accessibility(page: Page, part: str = "html") -> None:
+    """Assert that a part of the page violates no rule of WCAG 2.2, of any level, and no good practice known to axe."""
     rules = ["wcag2a", "wcag2aa", "wcag2aaa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     violations = page.evaluate(
-        "options => axe.run(options).then(results => results.violations)",
-        {"runOnly": rules, "resultTypes": ["violations"]},
+        "([part, options]) => axe.run(part, options).then(results => results.violations)",
+        [part, {"runOnly": rules, "resultTypes": ["violations"]}],
     )
     found = [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]
     assert not found, found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from pathlib import Path
 
 import png
 import pytest
@@ -104,7 +105,7 @@ def test_a_character_draws_on_the_chats_of_another_only_if_they_are_shared(page:
     expect(page.locator("#panel")).not_to_contain_text("in the barn")
 
 
-def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -> None:
+def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str, tmp_path: Path) -> None:
     visit(page, url, "cards")
     page.click("#open-characters")
     page.wait_for_selector(".tile")
@@ -115,8 +116,9 @@ def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -
             new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
     }"""
     file = page.get_by_role("dialog").locator("input[type=file]")
-    large = {"name": "large.png", "mimeType": "image/png", "buffer": b"." * (9 << 20)}
-    file.set_input_files(large)  # type: ignore[arg-type]
+    with (tmp_path / "large.png").open("wb") as large:
+        large.truncate(9 << 20)
+    file.set_input_files(tmp_path / "large.png")
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("large.png is 9.0 MB")
     page.evaluate(drop, json.dumps(CARD))
     page.get_by_label("Chat with Ines").click()

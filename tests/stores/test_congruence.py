@@ -341,19 +341,19 @@ def test_queries_of_a_time_span_give_the_same_results(store: Store, tmp_path: Pa
 
 
 def test_hits_of_a_large_bank_are_nearly_the_same(any_database: str, tmp_path: Path) -> None:
-    store = PostgresStore(any_database)
     """SQLite selects candidates by one-bit codes, Postgres by the vectors. Their words are not compared."""
+    store = PostgresStore(any_database)
     embedder, recipe = BulkEmbedder(HashEmbedder()), Default(late_interaction=False)
     file = SQLiteStore(tmp_path)
     one, other = (Memory("large", each, embedder, recipe) for each in (file, store))
-    said = list(synthetic.lines(3000))
+    said = list(synthetic.lines(2000))
     one.observe_many(said)
     other.observe_many(said)
     shared = 0.0
-    for query in synthetic.queries(40, 3000):
+    for query in synthetic.queries(25, 2000):
         wanted, found = ({hit.line.seq for hit in memory.recall(query, 10)} for memory in (one, other))
         shared += len(wanted & found) / 10
-    assert shared / 40 > 0.95
+    assert shared / 25 > 0.95
     file.close()
 
 

@@ -22,7 +22,7 @@ from hardship import PATIENCE, SOON, llm, web
 from hardship.llm import Cut, Mute, Raw, Reply, Stall, Status
 from hardship.loopback import serve_app
 from hardship.served import wait_until
-from hardship.workers import two_workers
+from hardship.workers import Workers, two_workers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -970,35 +970,50 @@ def test_headers_for_this_server_are_not_sent_on(proxy: Proxy) -> None:
 # -------------------------------------------------------------------------- several workers
 
 
-def test_a_conversation_goes_on_at_another_worker(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def upstream_and_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[llm.Server, Workers]]:
+    """Yield two workers and their upstream."""
+    with llm.llm_server() as upstream, two_workers(tmp_path_factory.mktemp("workers"), upstream.url) as workers:
+        yield upstream, workers
+
+
+def test_a_conversation_goes_on_at_another_worker(upstream_and_workers: tuple[llm.Server, Workers]) -> None:
+    upstream, workers = upstream_and_workers
+    upstream.behaviours[:] = [f"Answer {number}." for number in range(4)]
     said: list[Any] = []
-    answers = [f"Answer {number}." for number in range(4)]
-    with llm.llm_server(*answers) as upstream, two_workers(tmp_path, upstream.url) as workers:
-        for number in range(4):
-            said.append(user(f"Question {number}?"))
-            with workers.at(workers.sockets()[number % 2]) as client:
-                body = {"model": "m@nora", "messages": said}
-                answer = client.post("http://127.0.0.1/v1/chat/completions", json=body)
-            said.append(answer.json()["choices"][0]["message"])
-    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
-        lines = list(memory.lines())
-    assert [line.text for line in lines] == [message["content"] for message in said]
-    assert len({line.session for line in lines}) == 1
+    for number in range(4):
+        said.append(user(f"Question {number}?"))
+        with workers.at(workers.sockets()[number % 2]) as client:
+            body = {"model": "m@nora", "messages": said}
+            answer = client.post("http://127.0.0.1/v1/chat/completions", json=body)
+        said.append(answer.json()["choices"][0]["message"])
+    lines = stored_lines(workers, "nora")
+    assert [line["text"] for line in lines] == [message["content"] for message in said]
+    assert len({line["session"] for line in lines}) == 1
 
 
-def test_a_message_for_a_busy_bank_is_stored_after_the_reply_has_begun(tmp_path: Path) -> None:
-    with llm.llm_server("Hello there.") as upstream, two_workers(tmp_path, upstream.url) as workers:
-        socket = workers.sockets()[0]
-        with workers.at(socket) as client:
-            body = {"model": "m@nora", "messages": [user("Hello?")], "stream": True}
-            with BankLocks(socket.parent).hold("nora", PATIENCE):
-                answer = client.send(
-                    client.build_request("POST", "http://127.0.0.1/v1/chat/completions", json=body), stream=True
-                )
-                assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "stored-later")
-            assert b"[DONE]" in answer.read()
-    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
-        assert [line.text for line in memory.lines()] == ["Hello?", "Hello there."]
+def test_a_message_for_a_busy_bank_is_stored_after_the_reply_has_begun(
+    upstream_and_workers: tuple[llm.Server, Workers],
+) -> None:
+    upstream, workers = upstream_and_workers
+    upstream.behaviours[:] = ["Hello there."]
+    socket = workers.sockets()[0]
+    with workers.at(socket) as client:
+        body = {"model": "m@mia", "messages": [user("Hello?")], "stream": True}
+        with BankLocks(socket.parent).hold("mia", PATIENCE):
+            answer = client.send(
+                client.build_request("POST", "http://127.0.0.1/v1/chat/completions", json=body), stream=True
+            )
+            assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "stored-later")
+        assert b"[DONE]" in answer.read()
+    wait_until(lambda: len(stored_lines(workers, "mia")) == 2)
+    assert [line["text"] for line in stored_lines(workers, "mia")] == ["Hello?", "Hello there."]
+
+
+def stored_lines(workers: Workers, bank: str) -> list[dict[str, Any]]:
+    with workers.at(workers.sockets()[1]) as client:
+        answer = client.get(f"/banks/{bank}/lines")
+    return list(answer.json().get("items", ()))  # none before the bank exists
 
 
 # ------------------------------------------------------------------------ models and embeddings

@@ -91,7 +91,8 @@ def find_workers(url: str, number: int) -> set[int]:
 
     def has_all() -> bool:
         found.clear()
-        found.update(get(f"{url}/pid").json() for _ in range(20 * number))
+        for _ in range(20 if number == 1 else 4):  # one that no other answers beside must answer alone for long
+            found.add(get(f"{url}/pid").json())
         return len(found) == number
 
     wait_until(has_all)

@@ -25,8 +25,10 @@ SAID = "Tell me of the periwinkle submarine."
 class Pair:
     """Two workers, with a client of each."""
 
-    def __init__(self, workers: Workers, one: httpx.Client, other: httpx.Client, model: llm.Server) -> None:
-        self.workers, self.one, self.other, self.model = workers, one, other, model
+    def __init__(
+        self, workers: Workers, one: httpx.Client, other: httpx.Client, model: llm.Server, store: Path
+    ) -> None:
+        self.workers, self.one, self.other, self.model, self.store = workers, one, other, model, store
 
     def start_reply(self, **headers: str) -> Reading:
         """Send a message to the first worker. Return once its reply has begun."""
@@ -42,13 +44,15 @@ def pair(store: Path, *behaviours: llm.ServerBehaviour) -> Iterator[Pair]:
         workers = stack.enter_context(two_workers(store, model.url))
         one, other = (stack.enter_context(workers.at(path)) for path in workers.sockets())
         one.put(BANK).raise_for_status()
-        yield Pair(workers, one, other, model)
+        yield Pair(workers, one, other, model, store)
 
 
 @pytest.fixture(scope="module")
 def shared_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with pair(tmp_path_factory.mktemp("banks"), "Yes.") as two:
+    store = tmp_path_factory.mktemp("banks")
+    with pair(store, "Yes.") as two:
         yield two
+    assert is_nowhere_on_disk(store, b"periwinkle"), "all banks were deleted"
 
 
 @pytest.fixture
@@ -148,36 +152,38 @@ def forget_reply(two: Pair, store: Path, scope: str) -> None:
     assert ids == ([] if scope == "bank" else ["alice/nemo"])
 
 
-def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path) -> None:
-    with pair(tmp_path, "Nobody will know.", "Nor of this.") as two:
-        assert two.one.get("/about").json()["incognito"] is True
-        two.one.post(f"{CHAT}/incognito", json={"on": True}).raise_for_status()
-        for client, text in ((two.other, "A periwinkle submarine."), (two.one, "And a periwinkle whale.")):
-            answer = client.post(f"{CHAT}/reply", json={"text": text, "incognito": True})
-            assert answer.status_code == 200, answer.text
-        for client in (two.one, two.other, two.one):
-            lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
-            talk = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
-            assert [line for line in lines if line in talk] == talk
-        assert is_nowhere_on_disk(tmp_path, b"periwinkle")
-        assert len(two.workers.claims()) == 1
-        state = two.other.post(f"{CHAT}/incognito", json={"on": False}).json()
-        assert (state["lines"], state["incognito"]) == ([], False)
-        assert not two.workers.claims()
-    assert is_nowhere_on_disk(tmp_path, b"periwinkle")
+def test_incognito_writes_nothing_and_each_worker_shows_its_lines(two: Pair) -> None:
+    two.model.behaviours[:] = ["Nobody will know.", "Nor of this."]
+    assert two.one.get("/about").json()["incognito"] is True
+    two.one.post(f"{CHAT}/incognito", json={"on": True}).raise_for_status()
+    for client, text in ((two.other, "A periwinkle submarine."), (two.one, "And a periwinkle whale.")):
+        answer = client.post(f"{CHAT}/reply", json={"text": text, "incognito": True})
+        assert answer.status_code == 200, answer.text
+    for client in (two.one, two.other, two.one):
+        lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
+        talk = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
+        assert [line for line in lines if line in talk] == talk
+    assert is_nowhere_on_disk(two.store, b"periwinkle")
+    assert len(two.workers.claims()) == 1
+    state = two.other.post(f"{CHAT}/incognito", json={"on": False}).json()
+    assert (state["lines"], state["incognito"]) == ([], False)
+    assert not two.workers.claims()
+    assert is_nowhere_on_disk(two.store, b"periwinkle")
 
 
-def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(tmp_path: Path) -> None:
-    with pair(tmp_path, "Nobody will know.") as two:
-        two.one.patch(f"{BANK}/settings", json={"remember": "never"}).raise_for_status()
-        two.other.get(CHAT).raise_for_status()
-        assert not two.workers.claims(), "reading a conversation takes no lease"
-        two.one.post(f"{CHAT}/reply", json={"text": SAID}).raise_for_status()
-        assert SAID in [line["text"] for line in two.other.get(CHAT).json()["lines"]]
-        assert is_nowhere_on_disk(tmp_path, b"periwinkle")
+def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(two: Pair) -> None:
+    two.model.behaviours[:] = ["Nobody will know."]
+    two.one.patch(f"{BANK}/settings", json={"remember": "never"}).raise_for_status()
+    two.other.get(CHAT).raise_for_status()
+    assert not two.workers.claims(), "reading a conversation takes no lease"
+    two.one.post(f"{CHAT}/reply", json={"text": SAID}).raise_for_status()
+    assert SAID in [line["text"] for line in two.other.get(CHAT).json()["lines"]]
+    assert is_nowhere_on_disk(two.store, b"periwinkle")
 
 
-def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Path) -> None:
+def test_another_worker_answers_for_a_killed_one_and_all_end_with_their_supervisor(
+    tmp_path: Path,
+) -> None:
     with pair(tmp_path, Stall("Well, I"), "Here again.") as two:
         first, second = two.start_reply(), Reading(two.other, "GET", f"{CHAT}/stream")
         second.shows("Well")
@@ -196,6 +202,11 @@ def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Pat
         assert stored_texts(two.other)[-2:] == [SAID, "Here again."]
         wait_until(lambda: not two.workers.claims())
         wait_until(lambda: sum(map(alive, two.workers.sockets())) == 2, 60)
+        supervisor = two.workers.served.process
+        supervisor.kill()
+        wait_until(lambda: not any(map(alive, two.workers.sockets())), 60)
+        assert supervisor.stderr is not None
+        assert f"worker {killed.name} has ended with -9" in supervisor.stderr.read()
 
 
 def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(two: Pair) -> None:
@@ -263,15 +274,3 @@ def test_a_body_with_two_lengths_is_not_forwarded(two: Pair) -> None:
         )
         received = b"".join(iter(lambda: raw.recv(65_536), b""))  # until the connection is closed
     assert received.startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_dead_worker_is_logged_and_workers_end_with_their_supervisor(tmp_path: Path) -> None:
-    with pair(tmp_path, "Yes.") as two:
-        process = two.workers.served.process
-        killed = two.workers.sockets()[0]
-        two.workers.kill(killed)
-        wait_until(lambda: not alive(killed) and sum(map(alive, two.workers.sockets())) == 2, 60)
-        process.kill()
-        wait_until(lambda: not any(map(alive, two.workers.sockets())), 60)
-        assert process.stderr is not None
-        assert f"worker {killed.name} has ended with -9" in process.stderr.read()

@@ -125,6 +125,9 @@ def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or
         return folder, steps.record_steps(work, folder.with_suffix(".steps"), last)
 
     summarize_and_pin(tmp_path / "before")
+    shutil.copytree(tmp_path / "before", tmp_path / "first")
+    with open_memory(tmp_path / "first") as memory:
+        change(memory)  # once here, or each process would load what it needs
     folder, found = change_in_steps("complete")
     after = state(folder)
     assert after[1:] == (pinned, 0, 1)
