@@ -78,7 +78,8 @@ class ValueReader:
         for attribute in sorted(ATTRIBUTES.intersection(groups)):
             if text := groups[attribute]:
                 for value in self._split(text, attribute in form.lists):
-                    value = self.grammar.doers.get(value.lower(), value)
+                    if attribute == "occupation":
+                        value = self.grammar.doers.get(value.lower(), value)
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 

@@ -451,7 +451,7 @@ def test_a_short_line_taken_for_an_unread_language_is_read_in_that_of_the_lines_
 
 
 def test_a_line_taken_for_another_language_is_read_in_that_of_the_lines_before_it() -> None:
-    assert [show(each) for each in read("im 20 im in the army")] == ["Nora | age | 20"]
+    assert [show(each) for each in read("im 20 im in the army")] == ["Nora | age | 20", "Nora | employer | army"]
 
 
 def test_where_someone_else_is_now_says_nothing_about_the_speaker() -> None:
