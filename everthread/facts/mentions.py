@@ -20,6 +20,12 @@ MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer abo
 MAX_GAP_CHARS = 2  # between a mention and a relative clause about it
 
 # Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
+PEERS = (
+    frozenset(("son", "daughter", "child")),
+    frozenset(("sister", "brother")),
+    frozenset(("mother", "father")),
+    frozenset(("grandmother", "grandfather")),
+)
 OWNERS = frozenset(
     (
         *("son", "daughter", "child", "sister", "brother", "stepson", "stepdaughter", "stepsister", "stepbrother"),
@@ -192,8 +198,9 @@ class Mentions:
         current = self.current
         if current is None or current.is_speaker:
             return self.speaker()
-        if current.relation == (self.line.speaker, self.grammar.relations[relation.lower()].attribute):
-            return self.speaker()  # the subject is that relative
+        owner, attribute = current.relation or ("", "")
+        if owner == self.line.speaker and _are_peers(attribute, self.grammar.relations[relation.lower()].attribute):
+            return self.speaker()  # the subject is that relative, or "my son is five, daughter is three"
         return current if current.relation is None or current.relation[1] in OWNERS else None
 
     def _find_addressed_owner(self, relation: str) -> Referent | None:
@@ -470,6 +477,11 @@ class Mentions:
         said = self.before[-1] if self.before else None
         is_near = said is not None and said.line.session == self.line.session and said.line.speaker != self.line.speaker
         return said is not None and is_near and self.grammar.about_other.search(said.text) is not None
+
+
+def _are_peers(attribute: str, other: str) -> bool:
+    """Return whether two relatives of these attributes are commonly listed as relatives of the same person."""
+    return attribute == other or any({attribute, other} <= group for group in PEERS)
 
 
 def _find_only(referents: Sequence[Referent]) -> Referent | None:

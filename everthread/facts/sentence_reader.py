@@ -181,11 +181,20 @@ class SentenceReader:
         """
         found = heads.get(form.head)
         match = self._match(form, pattern, *found) if found else None
+        if match and not form.head and match.groupdict().get("kin") and self._is_relative_of_other(heads):
+            return None, None  # "my friend is Jia, husband is called Lei"
         if match is None and form.head in SUBJECTS:
             referent = (goes_on if pattern.joins else None) or self._find_unsaid(pattern, heads, start)
             found = (referent, self._space_before(start)) if referent else None
             match = self._match(form, pattern, *found) if found else None
         return (found[0] if found else None), match
+
+    def _is_relative_of_other(self, heads: Heads) -> bool:
+        """Return whether the subject of a clause is a relative of another than the speaker, or may be."""
+        subject = heads["subject"][0] if "subject" in heads else None
+        if subject is None or subject.relation is None:
+            return False
+        return self.grammar.keeps_subject and subject.relation[0] != self.line.speaker
 
     def _find_heads(self, start: int) -> dict[str, tuple[Referent, int]]:
         """Return who is the subject or owner where a clause begins, and where the words for it end."""
