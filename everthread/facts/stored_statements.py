@@ -137,7 +137,7 @@ def forget_statements(store: Store, bank: str, statements: Sequence[StoredStatem
     versions = set(find_versions(store, bank, seqs)) if seqs else seqs
     values = {(statement.attribute, value_key(statement.value)) for statement, _ in statements}
     state = ReadingState.parse(before)
-    after = replace(state, excluded=state.excluded | seqs, last_id=state.last_id + 1)  # even of excluded lines
+    after = replace(state, excluded=state.excluded | versions, last_id=state.last_id + 1)  # even of excluded lines
     units = store.units(bank, (FACT,), include_retracted=True)
     discarded = {unit.id for unit in units if unit.retracted_at and _states(unit, versions, values)}
     deleted = discarded | _find_unit_versions(units, {each.unit_id for each in statements})
@@ -147,7 +147,7 @@ def forget_statements(store: Store, bank: str, statements: Sequence[StoredStatem
 
     def change(copy: Store) -> None:  # a backup may have the statements under ids of an earlier reading
         others = [unit for unit in copy.units(bank, (FACT,), include_retracted=True) if _states(unit, versions, values)]
-        _forget_in_copy(copy, bank, seqs, deleted | {unit.id for unit in others})
+        _forget_in_copy(copy, bank, versions, deleted | {unit.id for unit in others})
 
     return kept_backups.forget_units(store, bank, forget, change)
 

@@ -590,6 +590,21 @@ def test_versions_of_corrected_lines_are_searched_once_for_all(memory: Memory, m
     assert sum(where is not None for where in searches) <= 2
 
 
+def test_a_version_restored_after_its_corrected_fact_was_forgotten_states_nothing(memory: Memory) -> None:
+    tell(memory, "I live in Leeds.")
+    assert only(memory).value == "Leeds"
+    memory.retract(1)
+    memory.restore(1)
+    memory.correct_fact(only(memory).id, "Rome")
+    for seq in (2, 3):
+        memory.retract(seq)
+        memory.restore(seq)
+    memory.forget_fact(only(memory).id)
+    memory.retract(4)
+    memory.restore(3)
+    assert memory.facts() == []
+
+
 def test_a_fact_can_be_forgotten_with_its_lines(memory: Memory) -> None:
     *_, third = tell(memory, "I own the bike. I like jazz.", "I own the bike.", "I like jazz.")
     memory.forget_fact(only(memory, attribute="owns").id, with_lines=True)
