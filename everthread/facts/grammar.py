@@ -115,7 +115,13 @@ class Form:
 
     def may_match(self, text: str) -> bool:
         """Return whether a text, in small letters, has the words without which the form doesn't match."""
-        return all(any(word in text for word in choice) for choice in self.required)
+        for choice in self.required:
+            for word in choice:  # loops take half the time of any() and all()
+                if word in text:
+                    break
+            else:
+                return False
+        return True
 
     @property
     def regex(self) -> re.Pattern[str]:
