@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 
 import click
 
+from everthread.cli.docstrings import read_docstring
 from everthread.cli.excerpts import shorten_to_match
 from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option, unknown_command_error
@@ -68,6 +69,14 @@ EXTRAS = {
 }  # command -> the extra that it needs
 
 
+COLUMN_GAPS = 6  # columns that click leaves beside the names and the help of commands
+
+
+def _function(name: str) -> str:
+    """Return the name of the function of a command."""
+    return f"{name}_" if iskeyword(name) else name
+
+
 class Group(click.Group):
     """Reports errors on one line of standard error, with an exit status and without a traceback.
 
@@ -82,11 +91,22 @@ class Group(click.Group):
         if name not in LAZY_COMMANDS:
             return super().get_command(ctx, name)
         try:
-            function = f"{name}_" if iskeyword(name) else name
             with without_garbage_collection():
-                return getattr(import_module(LAZY_COMMANDS[name]), function)  # type: ignore[no-any-return]
+                return getattr(import_module(LAZY_COMMANDS[name]), _function(name))  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             return missing_extra_command(name, error)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        limit = formatter.width - COLUMN_GAPS - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._describe(ctx, name).get_short_help_str(limit)) for name in names])
+
+    def _describe(self, ctx: click.Context, name: str) -> click.Command:
+        """Return a command with its help at least. Importing all of LAZY_COMMANDS would take over a second."""
+        if name in LAZY_COMMANDS:
+            return click.Command(name, help=read_docstring(LAZY_COMMANDS[name], _function(name)))
+        return self.commands[name]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
