@@ -2,11 +2,9 @@
 
 import gc
 import os
-import ssl
 import sys
 from collections.abc import Generator, Iterator, Mapping, Set
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -190,14 +188,6 @@ def _one_shipped_model() -> Iterator[None]:
     """Load the shipped model once, and not in each test that embeds with it."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(onnx, "_shipped", {})
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _certificates_read_once() -> Iterator[None]:
-    """Share a TLS context among the clients of all libraries: each would read the certificates, which takes 30 ms."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
 
 

@@ -109,7 +109,7 @@ def forget_units(
     Args:
         store: the store of the bank.
         bank: its id.
-        forget: forgets the units in the bank; returns nothing or False if it did not.
+        forget: forgets the units in the bank; returns an empty or false value if there were none.
         change: forgets them in a backup.
 
     Returns:

@@ -75,7 +75,6 @@ ATTRIBUTES = SINGLE | MANY
 DESCRIBED = frozenset(  # values in which a thing may be named in more words or fewer: "red bike", "bike"
     ("likes", "dislikes", "allergy", "plays", "hobby", "owns", "health", "takes", "pet")
 )
-SHORTENED = frozenset(("employer", "school", "member"))  # values of which people say only the beginning: "Durham"
 ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
     (
         *("home", "employer", "industry", "occupation", "school", "field", "diet", "pet", "health"),

@@ -22,7 +22,7 @@ from datetime import UTC, datetime, tzinfo
 
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput
-from everthread.facts.attributes import DESCRIBED, SHORTENED, is_single, takes_the_place
+from everthread.facts.attributes import DESCRIBED, is_single, takes_the_place
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
 
@@ -127,8 +127,7 @@ def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
     """Give each statement that something has ended the value as it was stated before, if it names that otherwise.
 
     After "I have a red bike", "I sold the bike" is about that one, and after "a bike", "I sold my red bike" too; after
-    "I'm allergic to peanuts", "my peanut allergy is gone"; after "I study at Durham University", so is "I left Durham".
-    The value must be the only one that is meant.
+    "I'm allergic to peanuts", "my peanut allergy is gone". The value must be the only one that is meant.
 
     Args:
         statements: the statements in the order in which they were said.
@@ -137,15 +136,12 @@ def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
     stated: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)  # the values that hold, by their keys
     for statement in statements:
         key = value_key(statement.value)
-        is_shortened = statement.attribute in SHORTENED
-        head = key.partition(" ")[0] if is_shortened else key.rpartition(" ")[2].rstrip("s")
+        head = key.rpartition(" ")[2].rstrip("s")
         values = stated[statement.subject, statement.attribute, head]
         if not statement.ends:
             values[key] = statement.value
-        elif values.pop(key, None) is None and (is_shortened or statement.attribute in DESCRIBED):
-            meant = [
-                each for each in values if (each.startswith(f"{key} ") if is_shortened else _is_same_thing(each, key))
-            ]
+        elif values.pop(key, None) is None and statement.attribute in DESCRIBED:
+            meant = [each for each in values if _is_same_thing(each, key)]
             if len(meant) == 1:
                 resolved.append(replace(statement, value=values.pop(meant[0])))
                 continue

@@ -19,13 +19,14 @@ MAX_FOCUS_LINES = 2  # after which a pronoun no longer means the one that was me
 MAX_TOPIC_LINES = 4  # after which a question that names no one is no longer about what the speaker said last
 MAX_GAP_CHARS = 2  # between a mention and a relative clause about it
 
-# Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
+# Relatives that people list as those of the same person: "my son is five, daughter is three".
 PEERS = (
     frozenset(("son", "daughter", "child")),
     frozenset(("sister", "brother")),
     frozenset(("mother", "father")),
     frozenset(("grandmother", "grandfather")),
 )
+# Relations of those whose own relatives need no owner: "my brother lives in Leeds, wife is a nurse".
 OWNERS = frozenset(
     (
         *("son", "daughter", "child", "sister", "brother", "stepson", "stepdaughter", "stepsister", "stepbrother"),

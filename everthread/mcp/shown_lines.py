@@ -10,6 +10,7 @@ from everthread.text.tokens import estimate_tokens
 from everthread.types import Line
 
 MAX_TOKENS = 10_000  # of the lines of an answer, which has each of them twice: as text and as data
+LINE_TOKENS = 32  # of the number, speaker and time of a line in either of them, on average
 CUT_MARK = " […]"
 
 
@@ -22,7 +23,7 @@ def select_shown(lines: Sequence[Line], middle: int) -> list[Line]:
     """
     room, shown = MAX_TOKENS, {middle: replace(lines[middle], text=cut_text(lines[middle].text, MAX_TOKENS))}
     for index in sorted(range(len(lines)), key=lambda index: abs(index - middle)):
-        room -= estimate_tokens(lines[index].text)
+        room -= estimate_tokens(lines[index].text) + LINE_TOKENS
         if room < 0:
             break
         shown[index] = lines[index]

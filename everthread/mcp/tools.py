@@ -279,7 +279,10 @@ def _note_left_out(lines: Sequence[Line], shown: Sequence[Line]) -> list[str]:
     """Return how to read the lines for which an answer has no room, if there are any."""
     if len(shown) == len(lines):
         return []
-    ends = " or ".join(f"around={seq}" for seq in dict.fromkeys((shown[0].seq, shown[-1].seq)))
+    seqs = [line.seq for line in lines]
+    first, last = seqs.index(shown[0].seq), seqs.index(shown[-1].seq)
+    next_seqs = seqs[max(first - 1, 0) : first] + seqs[last + 1 : last + 2]
+    ends = " or ".join(f"around={seq}" for seq in next_seqs)
     count = "1 line is" if len(lines) - len(shown) == 1 else f"{len(lines) - len(shown)} lines are"
     return [f"{count} left out, because the answer would be too long. To read on, pass {ends}."]
 

@@ -55,8 +55,6 @@ def test_values_of_other_attributes_hold_side_by_side() -> None:
         ("owns", ["red bike", "blue bike"], "bike", "bike"),
         ("owns", ["bike"], "bike shed", "bike shed"),
         ("member", ["Old Choir"], "Choir", "Choir"),
-        ("member", ["Labour Party"], "Labour", "Labour Party"),
-        ("school", ["Durham University"], "Durham", "Durham University"),
         ("employer", ["Aldi North", "Aldi South"], "Aldi", "Aldi"),
         ("employer", ["Aldi"], "Al", "Al"),
         ("home", ["Hull Road"], "Hull", "Hull"),

@@ -168,6 +168,18 @@ STATED = [
 ]
 
 UNSTATED = [
+    "My sister's expecting a baby goat for the farm",
+    "My late wife is always keeping us waiting",
+    "My late husband will be here in ten minutes",
+    "Manchester's been home to many bands",
+    "Leeds is home to her",
+    "I bartend, badly, at my own parties",
+    "I bartend at parties for fun",
+    "I do the books for my church",
+    "My lungs are gone after that run",
+    "Jack of all trades, he's a plumber",
+    "Beatrice has been moved in the novel. She's a nurse",
+    "We called the dog Captain for a laugh",
     "The kids want a rabbit called Thumper",
     "In the film the kids named the dog Beethoven",
     "we called the plumber Monday",

@@ -9,10 +9,11 @@ import pytest
 from hardship.agent import MODES, call, data_of, list_tools, offer, text_of
 from mcp_types import TextContent
 
-from everthread import Memory, NewUnit
+from everthread import Memory, NewLine, NewUnit
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.mcp.server import MemoryServer
 from everthread.mcp.tools import NOTHING, TOOLS
+from everthread.text.tokens import estimate_tokens
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 SISTER = "My sister Mia moved to Lisbon."
@@ -200,14 +201,25 @@ def test_a_conversation_has_the_nearest_lines_that_a_client_shows_and_says_how_t
     assert [line["seq"] for line in data_of(result)["lines"]] == [8, 9]
     assert isinstance(result.content[1], TextContent)
     assert result.content[1].text == (
-        "7 lines are left out, because the answer would be too long. To read on, pass around=8 or around=9."
+        "7 lines are left out, because the answer would be too long. To read on, pass around=7."
     )
     around = call(server, "conversation", mode, around=5)
     assert [line["seq"] for line in data_of(around)["lines"]] == [4, 5]
+    assert isinstance(around.content[1], TextContent)
+    assert around.content[1].text.endswith("pass around=3 or around=6.")
     memory.observe("She sails on. " * 100_000, session="scroll")
     (line,) = data_of(call(server, "conversation", mode, session="scroll"))["lines"]
     assert line["text"].endswith("She sails on. […]")
     assert len(line["text"]) < 50_000
+
+
+def test_a_conversation_of_many_short_lines_is_no_longer_than_clients_show(
+    server: MemoryServer, memory: Memory, mode: str
+) -> None:
+    memory.observe_many(NewLine("She sails on, past the cape. " * 8, "Nora", session="log") for _ in range(250))
+    result = call(server, "conversation", mode, session="log", limit=200)
+    assert 100 < len(data_of(result)["lines"]) < 200
+    assert estimate_tokens(result.model_dump_json()) < 25_000
 
 
 def test_a_hit_has_the_beginning_of_a_long_line(server: MemoryServer, memory: Memory) -> None:

@@ -73,7 +73,7 @@ def seen(memory: Memory) -> dict[str, Any]:
         "units": units(memory),
         "hits": [memory.recall(query, 20) for query in QUESTIONS],
         "contexts": [(context.text, context.tokens) for context in contexts],
-        "prompts": [asked(memory, query) for query in (QUESTIONS[0], QUESTIONS[-1])],  # with memories, and without
+        "prompts": [asked(memory, query) for query in QUESTIONS[1:]],
         "queued": [(work.kind, work.session, work.first_seq, work.last_seq) for work in memory.jobs()],
     }
 
