@@ -168,6 +168,9 @@ STATED = [
 ]
 
 UNSTATED = [
+    "We saw two films. Our two: Barbie and Oppenheimer",
+    "My three: Apple, Pear and Plum",
+    "My little ones, Daisy and Rose, are hens",
     "My sister's expecting a baby goat for the farm",
     "My late wife is always keeping us waiting",
     "My late husband will be here in ten minutes",
