@@ -1,8 +1,8 @@
 """A bank on a server, with the methods of `Memory`.
 
 The methods return the same types, raise the same errors and take the same arguments, so that a program can use either.
-Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`), `speaker` and
-several lines (of `forget`) are missing.
+Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`) and `speaker` (of
+`forget`) are missing.
 A write is performed only once, even if its response is lost and the request is repeated.
 """
 
@@ -27,6 +27,7 @@ from everthread.client.import_options import ImportOptions, encode_options
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_MODEL_FACTS, SETTING_RECALL_FROM, SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
+from everthread.stores.arrays import to_ranges
 from everthread.stores.limits import check_bank_id
 from everthread.transfer.types import FileContents, ImportResult
 from everthread.types import (
@@ -378,11 +379,19 @@ class Client(ClientFacts):
         copies = self._request("POST", "lines", validation.check_seq(seq, self.bank), "restore")["items"]
         return list(map(decode.line, copies))
 
-    def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
-        """Remove a line, a session or the whole bank for good. Raises the same errors as `Memory.forget`."""
+    def forget(
+        self, *, seq: int | Collection[int] | None = None, session: str | None = None, everything: bool = False
+    ) -> Receipt:
+        """Remove a line, several lines, a session or the whole bank for good.
+
+        Raises the same errors as `Memory.forget`.
+        """
         if (seq is not None) + (session is not None) + everything != 1:
             raise BadQuery("forget takes exactly one of seq, session, everything=True")
         scope: tuple[str | int, ...] = ()
+        if isinstance(seq, Collection):
+            ranges = to_ranges(sorted(validation.check_seqs(seq, "seq")))
+            return decode.receipt(self._request("POST", "lines", "forget", body={"seqs": ranges}))
         if seq is not None:
             scope = "lines", validation.check_seq(seq, self.bank)
         elif session is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime
 from typing import Any
@@ -130,10 +130,9 @@ def stats(data: Json) -> Stats:
 
 def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
-    spans = tuple((first, last) for first, last in data["seqs"])
     at = datetime.fromisoformat(data["forgotten_at"])
     backups, cleared = tuple(data.get("backups", ())), data.get("cleared_backups", 0)  # added after 0.1.0
-    return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups, cleared)
+    return Receipt(data["bank"], data["scope"], _ranges(data["seqs"]), data["lines"], at, backups, cleared)
 
 
 def file_contents(data: Json) -> FileContents:
@@ -146,7 +145,11 @@ def file_contents(data: Json) -> FileContents:
 
 def import_result(data: Json) -> ImportResult:
     """Decode the result of an import."""
-    return ImportResult(**{**data, **_ambiguous_dates(data)})
+    return ImportResult(**{**data, **_ambiguous_dates(data), "seqs": _ranges(data.get("seqs", ()))})
+
+
+def _ranges(spans: Iterable[Any]) -> tuple[tuple[int, int], ...]:
+    return tuple((first, last) for first, last in spans)
 
 
 def _ambiguous_dates(data: Json) -> dict[str, Any]:

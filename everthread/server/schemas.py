@@ -33,6 +33,7 @@ Remember = Literal["always", "ask", "never"]  # whether a bank's conversations a
 NameList = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error, for there may be a million
 RoleList = Annotated[list[Role], Field(fail_fast=True)]
 MAX_BATCH = 1000  # lines of a batch, hits of a query
+MAX_FORGOTTEN = 2_000_000  # numbers of lines in one request
 MAX_METADATA_VALUES = 100_000  # in metadata, which is serialised at once and blocks other requests
 
 
@@ -433,6 +434,20 @@ class LinesBody(RequestBody):
 
     lines: list[LineBody] = Field(min_length=1, max_length=MAX_BATCH)
     replace: bool = False
+
+
+class ForgetLinesBody(RequestBody):
+    """Lines to forget, as inclusive ranges of their numbers. Missing lines are skipped."""
+
+    seqs: Annotated[list[Span], Field(fail_fast=True)]
+
+    def list_seqs(self) -> list[int]:
+        """Return the numbers. Raises BadInput if they are too many."""
+        count = sum(max(last - first + 1, 0) for first, last in self.seqs)
+        if count > MAX_FORGOTTEN:
+            what = f"{count:,} lines are more than can be forgotten at once"
+            raise BadInput(what, remedy=f"send up to {MAX_FORGOTTEN:,} in each request")
+        return [seq for first, last in self.seqs for seq in range(first, last + 1)]
 
 
 class TextBody(RequestBody):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Literal
 
-from everthread.server.schemas import View
+from everthread.server.schemas import Span, View
 from everthread.types import Role
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
@@ -22,12 +22,18 @@ class AmbiguousDateView(View):
 
 
 class ImportView(View):
-    """The result of an import. skipped counts, by kind, what was not a line. broken names the conversations that could
-    not be read and were left out, each with the reason. units counts new facts and notes of another memory.
-    ambiguous_dates has an example for each chat whose dates may be read in two orders, by its title."""
+    """The result of an import.
+
+    seqs has the inclusive ranges of the numbers of the lines that were added, which `…/lines/forget` takes to undo the
+    import; it is empty if a bank was restored from its export. skipped counts, by kind, what was not a line. broken
+    names the conversations that could not be read and were left out, each with the reason. units counts new facts and
+    notes of another memory. ambiguous_dates has an example for each chat whose dates may be read in two orders, by its
+    title.
+    """
 
     read: int
     added: int
+    seqs: list[Span]
     skipped: dict[str, int]
     lines: int
     broken: dict[str, str]

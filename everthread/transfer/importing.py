@@ -25,6 +25,7 @@ from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.common.keys import META_KEY_FROM, META_RECALLED, SESSION_FACTS_TO
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
+from everthread.stores.arrays import to_ranges
 from everthread.stores.recall_records import get_record
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.transfer import formats, restoring
@@ -192,8 +193,9 @@ def import_lines(
         embed: whether the lines of an export are embedded; otherwise `memory.backlog.embed_missing` does it.
 
     Returns:
-        The counts of lines read and added, of facts and notes added, of the bank's lines, and of skipped entries, the
-        broken conversations, and the ambiguous dates.
+        The counts of lines read and added; the ranges of the numbers of those that were added, unless a bank was
+        restored; the counts of facts and notes added, of the bank's lines, and of skipped entries; the broken
+        conversations, and the ambiguous dates.
     """
     writer = BankWriter(memory, source)
     if source.head is not None and _is_copy(memory, source):
@@ -241,6 +243,7 @@ class BankWriter:
         """Write into a bank; nothing is written yet."""
         self.memory, self._source = memory, source
         self._before = memory.stats()
+        self._added: list[int] = []  # the numbers of the new lines
         self._last_times = {session.id: session.last_at for session in memory.sessions()}
         self._own_sessions = frozenset(self._last_times)
         self._ends = {each.id: each.last_at for each in source.contents.conversations if each.last_at is not None}
@@ -248,11 +251,12 @@ class BankWriter:
     def write(self, lines: Sequence[NewLine]) -> None:
         """Store lines; of an export, a batch of `batch_conversations`."""
         if self._source.is_export:
-            store_conversations(self.memory, lines, self._last_times, self._ends)
+            added = store_conversations(self.memory, lines, self._last_times, self._ends)
             for session, at in find_last_times(lines).items():
                 self._last_times[session] = max(at, self._last_times.get(session, at))
         else:
-            store_lines(self.memory, lines)
+            added = store_lines(self.memory, lines)
+        self._added += [line.seq for line in added]
 
     def finish(self) -> None:
         """End and label the new sessions; a conversation must neither continue an imported one nor summarise it."""
@@ -275,7 +279,14 @@ class BankWriter:
             chat: {name: str(part) for name, part in asdict(example).items()}
             for chat, example in contents.ambiguous_dates.items()
         }
-        return {"read": read, "added": added, **totals, **found, "ambiguous_dates": dates}
+        return {
+            "read": read,
+            "added": added,
+            "seqs": to_ranges(sorted(self._added)),
+            **totals,
+            **found,
+            "ambiguous_dates": dates,
+        }
 
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
@@ -330,11 +341,15 @@ def _format_reasons(contents: FileContents) -> str:
     return f"{format_skipped(contents.skipped)}{broken}"
 
 
-def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
-    """Store the lines that are new to the bank, and apply the retractions and corrections of the others."""
+def store_lines(memory: Memory, lines: Sequence[NewLine]) -> list[Line]:
+    """Store the lines that are new to the bank, and apply the retractions and corrections of the others.
+
+    Returns:
+        The new lines.
+    """
     new = list(select_foreign_lines(memory, lines))
     stored = _find_by_key(memory, new)
-    memory.observe_many([_without_evidence(line) for line in new if _stored_key(line) not in stored])
+    added = memory.observe_many([_without_evidence(line) for line in new if _stored_key(line) not in stored])
     _store_evidence(memory, [line for line in lines if META_RECALLED in line.metadata])
     exported = [
         (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))
@@ -346,6 +361,7 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
             memory.replace_lines([existing.seq], [line])
         elif line.retracted_at is not None and _has_same_words(line, existing):
             memory.store.retract(memory.bank, existing.seq, line.retracted_at)
+    return added
 
 
 def _without_evidence(line: NewLine) -> NewLine:

@@ -791,6 +791,7 @@ def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothin
         "bank": "alice",
         "read": lines,
         "added": lines,
+        "seqs": [[1, lines]],
         "lines": lines,
         "retracted": 0,
         "pending": 0,

@@ -105,6 +105,23 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
     ]
 
 
+def test_an_import_is_undone_and_other_messages_stay(page: Page, url: str) -> None:
+    visit(page, url, "undone")
+    web.post(f"{url}/api/v1/banks/undone/lines", json={"text": "I have a green kite."}).raise_for_status()
+    dialog = drop(page, whatsapp())
+    dialog.get_by_role("button", name="Import 2 messages").click()
+    dialog.get_by_role("button", name="Undo").click()
+    question = page.get_by_role("dialog", name="Undo the import?")
+    expect(question).to_contain_text("The 2 messages that it added are permanently removed")
+    question.get_by_role("button", name="Keep it").click()
+    assert len(stored(url, "undone")) == 3
+    dialog.get_by_role("button", name="Undo").click()
+    question.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("2 messages")
+    assert [text for *_, text in stored(url, "undone")] == ["I have a green kite."]
+    expect(dialog).to_have_count(0)
+
+
 def test_the_person_says_what_day_a_date_is_that_can_be_read_in_two_ways(page: Page, url: str) -> None:
     visit(page, url, "dates")
     dialog = drop(page, {"name": "chat.txt", "mimeType": "", "buffer": b"04/05/24, 10:00 - Ann: Good morning!\n"})

@@ -147,6 +147,17 @@ def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> No
     assert list(select_foreign_lines(memory, lines)) == lines
 
 
+def test_an_import_names_the_lines_that_it_added(memory: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "talk.jsonl"
+    rows = [{"text": f"Line {number}.", "key": f"k{number}"} for number in range(4)]
+    file.write_text("\n".join(map(json.dumps, rows[1:3])), encoding="utf-8")
+    memory.observe("Before.")
+    assert import_lines(memory, check_file(file))["seqs"] == ((2, 3),)
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert import_lines(memory, check_file(file))["seqs"] == ((4, 5),)
+    assert import_lines(memory, check_file(file))["seqs"] == ()
+
+
 def test_what_is_skipped_is_named_in_the_singular_or_the_plural() -> None:
     one = {"calls of tools": 1, "without words": 1, "broken activities": 1, "parts that are no text": 1, "thoughts": 2}
     one |= {"messages that were not decrypted": 1}

@@ -32,6 +32,7 @@ from everthread.server.recall_schemas import EvidenceView
 from everthread.server.routes.api_router import create_router
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import (
+    ForgetLinesBody,
     ItemList,
     LinesBody,
     LineView,
@@ -247,6 +248,15 @@ def restore(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> dict
         lambda: memory.restore(seq), _seqs, lambda seqs: _get_lines(memory, seqs) if seqs else []
     )
     return {"items": copies}
+
+
+@router.post("/forget", response_model=ReceiptView)
+def forget_lines(
+    memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, body: ForgetLinesBody
+) -> ReceiptView:
+    """Forget lines for good, each with its earlier versions: an import is undone with the `seqs` of its result."""
+    seqs = body.list_seqs()
+    return forget_once(idempotency, conversations, memory.bank, lambda: memory.forget(seq=seqs))
 
 
 @router.delete("/{seq}", response_model=ReceiptView)

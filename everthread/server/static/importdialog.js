@@ -1,8 +1,8 @@
 // Bringing earlier chats: files are sent once, their contents are shown, and what the person chooses is imported.
 
-import { bankPath, get, patch } from "./api.js";
+import { bankPath, get, patch, post } from "./api.js";
 import { UNNAMED } from "./banknames.js";
-import { openDialog } from "./dialogs.js";
+import { askForget, openDialog, showReceipt } from "./dialogs.js";
 import { button, byId, fill, h, textElement, truncate } from "./dom.js";
 import { emit } from "./events.js";
 import { importPreview, refusals, sum } from "./importpreview.js";
@@ -146,6 +146,7 @@ class Import {
     const counts = this.chosen.flatMap(({ counts }) => counts ?? []);
     const added = sum(counts.map((each) => each.new));
     const duplicates = sum(counts.map((each) => each.read - each.added));
+    const seqs = counts.flatMap((each) => each.seqs);
     this.embedded = h("div", { class: "progress" });
     const messages = t("count.messages", { count: added });
     this.show(
@@ -155,10 +156,27 @@ class Import {
       this.embedded,
       this.end(
         button(t("dialog.close"), () => this.close()),
+        seqs.length > 0 && button(t("import.undo"), () => this.undo(seqs)),
         button(t("import.search"), () => (this.close(), emit("view", "sessions"), byId("query").select())),
         button(t("import.open_latest"), () => this.openLatest(), { class: "primary" }),
       ),
     );
+  }
+
+  /** Forget the messages that were added. */
+  async undo(seqs) {
+    const count = sum(seqs.map(([first, last]) => last - first + 1));
+    if (!(await askForget(t("import.undo_title"), t("import.undo_effect", { count }), null, t("import.undo")))) return;
+    const progress = importProgress([t("dialog.close"), () => this.close()]);
+    progress.begin(t("import.undoing"));
+    this.show(progress.element);
+    try {
+      const receipt = await post(bankPath("/lines/forget", this.bank), { seqs });
+      this.close();
+      await showReceipt(receipt);
+    } catch (error) {
+      this.fail(error, () => this.undo(seqs), null);
+    }
   }
 
   showEmbedding({ done, total }) {
@@ -191,11 +209,10 @@ class Import {
 
   // ---- what went wrong
 
-  /** Say why it did not go on, with a way to go on. */
-  fail(error, goOn) {
+  /** Say why it did not go on, with a way to go on. kept: what is imported already. */
+  fail(error, goOn, kept = this.chosen && t("import.kept", { done: this.done, total: this.total })) {
     if (this.signal.aborted) return;
     const reason = error.name === "AbortError" ? t("import.stopped") : reasonOf(error);
-    const kept = this.chosen && t("import.kept", { done: this.done, total: this.total });
     this.show(
       h("p", { role: "alert", dir: "auto" }, [reason, kept].filter(Boolean).join(" ")),
       this.end(button(t("dialog.close"), () => this.close()), button(t("import.go_on"), goOn, { class: "primary" })),

@@ -41,7 +41,7 @@ def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
 
 def store_conversations(
     memory: Memory, lines: Sequence[NewLine], last_times: Mapping[str, datetime], ends: Mapping[str, datetime]
-) -> None:
+) -> list[Line]:
     """Store the lines of a batch that are new to the bank, and apply the service's changes to the others.
 
     Args:
@@ -50,6 +50,9 @@ def store_conversations(
         last_times: the time of the last line of each conversation that the bank has. An export that ends earlier is
             older than the bank and changes none of its lines.
         ends: the time of the last line of each conversation in the export, of which the batch may have a part.
+
+    Returns:
+        The lines of which the bank had no version.
     """
     stored = memory.store.get_by_key(memory.bank, [line.key or "" for line in lines])
     newer = _find_newer(lines, last_times, ends)
@@ -69,12 +72,12 @@ def store_conversations(
         for line in lines
         if line.key not in stored or line.key in shown_again
     ]
-    if new:
-        written = memory.replace_lines((), new, defer_embedding=True)
-        memory.backlog.discard(written)  # `embed_missing` embeds them when all are stored
+    written = memory.replace_lines((), new, defer_embedding=True) if new else []
+    memory.backlog.discard(written)  # `embed_missing` embeds them when all are stored
     for line, existing in known:
         if line.retracted_at is None and existing.retracted_at is None and _is_edited(memory, line, existing):
             _replace_text(memory, line)
+    return [line for line in written if line.key not in stored]
 
 
 def find_last_times(lines: Sequence[NewLine]) -> dict[str, datetime]:

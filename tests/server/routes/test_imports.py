@@ -87,6 +87,21 @@ def test_a_previewed_file_is_imported_with_the_chosen_names_and_then_removed(api
     assert [data["new"] for name, data in events(api, **names) if name == "stored"] == [0]
 
 
+def test_an_import_is_undone_by_the_numbers_of_its_lines_and_leaves_what_the_bank_had_before(api: TestClient) -> None:
+    preview(api, channel("kites", "The red one flew."))
+    events(api)
+    api.post(f"{BANK}/lines", json={"text": "I have a green kite."})
+    preview(api, channel("kites", "The blue one flew.", "Far?", "Very far."))  # the first message was edited
+    (stored,) = [data for name, data in events(api) if name == "stored"]
+    assert stored["seqs"] == [[3, 4]]
+    receipt = api.post(f"{BANK}/lines/forget", json={"seqs": stored["seqs"]})
+    assert (receipt.status_code, receipt.json()["lines"], receipt.json()["seqs"]) == (200, 2, [[3, 4]])
+    assert [line["text"] for line in api.get(f"{BANK}/lines").json()["items"]] == [
+        "I have a green kite.",
+        "The blue one flew.",
+    ]
+
+
 def test_conversations_that_are_not_chosen_are_left_out(api: TestClient) -> None:
     rows = [{"text": f"{name} flew.", "session": name, "said_at": AT.format(0)} for name in ("red", "blue")]
     file = "\n".join(map(json.dumps, rows)).encode()

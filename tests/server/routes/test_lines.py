@@ -212,3 +212,28 @@ def test_a_corrected_line_keeps_its_key_and_a_retracted_one_releases_it(api: Tes
     api.post(f"{LINES}/2/retract")
     again = api.post(LINES, json=line).json()
     assert (again["seq"], again["key"], again["text"]) == (3, "k", "Mia lives in Porto.")
+
+
+def test_several_lines_are_forgotten_at_once_and_missing_ones_skipped(api: TestClient) -> None:
+    api.post(f"{LINES}/batch", json={"lines": [{"text": f"I saw {n} gulls."} for n in range(6)]})
+    receipt = api.post(f"{LINES}/forget", json={"seqs": [[1, 3], [5, 5], [90, 99]]}).json()
+    assert (receipt["scope"], receipt["lines"], receipt["seqs"]) == ("line", 4, [[1, 3], [5, 5]])
+    assert texts(api.get(LINES).json()) == ["I saw 3 gulls.", "I saw 5 gulls."]
+    for seqs in ([], [[5, 4]], [[5, 5]]):
+        assert kind(api.post(f"{LINES}/forget", json={"seqs": seqs}), 404) == "not-found"
+
+
+@pytest.mark.parametrize("seqs", [[[1]], [1], [[0, 2]], [[1, 2, 3]], [["a", "b"]], "all", [[1, 2**63]]])
+def test_numbers_of_lines_to_forget_that_are_no_ranges_are_rejected(api: TestClient, seqs: object) -> None:
+    api.post(LINES, json={"text": "I saw a gull."})
+    assert kind(api.post(f"{LINES}/forget", json={"seqs": seqs}), 422) == "invalid-request"
+    assert len(api.get(LINES).json()["items"]) == 1
+
+
+def test_a_range_of_too_many_lines_is_rejected_with_the_number_that_is_allowed(api: TestClient) -> None:
+    api.post(LINES, json={"text": "I saw a gull."})
+    answer = api.post(f"{LINES}/forget", json={"seqs": [[1, 2_000_001]]})
+    assert kind(answer, 422) == "bad-input"
+    assert "2,000,001" in answer.text
+    assert "2,000,000" in answer.text
+    assert api.post(f"{LINES}/forget", json={"seqs": [[1, 2_000_000]]}).json()["lines"] == 1

@@ -33,6 +33,7 @@ def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) ->
     assert answer.json() == {
         "read": 4,
         "added": 4,
+        "seqs": [],
         "skipped": {},
         "lines": 3,
         "broken": {},
@@ -43,6 +44,7 @@ def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) ->
     assert again.json() == {
         "read": 4,
         "added": 0,
+        "seqs": [],
         "skipped": {},
         "lines": 3,
         "broken": {},
