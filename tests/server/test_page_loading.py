@@ -66,6 +66,24 @@ def test_a_message_that_could_not_be_sent_returns_to_its_box(tab: Page, url: str
     assert stored_texts(url, "refused") == [MIA]
 
 
+@pytest.mark.parametrize("path", ["/about", "/banks/{}", "/banks/{}/pins", "/banks/{}/chat/current"])
+def test_a_page_whose_server_is_still_starting_is_loaded_when_it_answers(tab: Page, url: str, path: str) -> None:
+    bank = f"starting-{path.rpartition('/')[2].strip('{}')}"
+    address = f"{url}/api/v1{path.format(bank)}*"
+    busy = {"status": 503, "title": "Service Unavailable", "detail": "The database can't be reached."}
+    tab.route(address, lambda route: route.fulfill(status=503, json=busy))
+    tab.goto(f"{url}/#/{bank}")
+    tab.wait_for_function(INTERACTIVE)
+    expect(tab.locator("#notices")).to_contain_text("The database can't be reached.")
+    assert tab.evaluate("document.documentElement.dataset.ready") is None
+    tab.unroute(address)
+    tab.wait_for_selector("html[data-ready]")
+    expect(tab.locator("#notices")).to_be_empty()
+    say(tab, MIA)
+    expect(tab.locator(".from-character .line-text").last).to_contain_text(MIA)
+    assert stored_texts(url, bank) == [MIA]
+
+
 def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url: str) -> None:
     held = HeldRoute(page, "**/static/*/app.js")
     page.goto(f"{url}/#/typed", wait_until="commit")

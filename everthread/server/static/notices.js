@@ -11,17 +11,17 @@ const ANNOUNCEMENT_MS = 5_000; // enough for a screen reader to pick up the text
 
 let hideTimer = 0;
 let announceTimer = 0;
-let showsUnreachable = false;
+let awaitsServer = false; // the notice says that it can't be reached, or can't answer now
 let polling = false;
 
 on("view", placeNotices);
-on("reconnected", () => showsUnreachable && clearNotice());
+on("loaded", () => awaitsServer && clearNotice());
 on("forgotten", () => byId("announcer").replaceChildren());
 
 /** Show a notice. It disappears by itself unless it is lasting. title: what a pointer shows in addition. */
 export function showNotice(text, { lasting = false, title = null } = {}) {
   clearTimeout(hideTimer);
-  showsUnreachable = false;
+  awaitsServer = false;
   showInDialog(text, "status");
   placeNotices();
   const dismiss = iconButton("close", t("dialog.dismiss"), clearNotice);
@@ -51,12 +51,25 @@ function showInDialog(text, role) {
   return true;
 }
 
+/** Whether it passes by itself: the server, or what it needs, can't be reached for now. */
+export const isPassing = ({ kind, status }) => kind === "unreachable" || (status >= 502 && status <= 504);
+
 /** Show an error. If the server can't be reached, check until it is back. */
 export function showError(error) {
   if (error.name === "AbortError") return;
   if (!showInDialog(error.message, "alert")) showNotice(error.message, { lasting: true, title: error.detail });
-  showsUnreachable = error.kind === "unreachable";
-  if (showsUnreachable) waitForServer();
+  if (error.kind === "unreachable") retryLater();
+}
+
+/** Show why the page can't be loaded, and load it again when the server answers, if the error is one that passes. */
+export function showLoadingError(error) {
+  showError(error);
+  if (isPassing(error)) retryLater();
+}
+
+function retryLater() {
+  awaitsServer = true;
+  waitForServer();
 }
 
 async function waitForServer() {
