@@ -346,11 +346,14 @@ class BankFile:
         while (reader := self._acquire()) is not None:
             self._disconnect(reader)
 
-    def erase(self) -> None:
+    def erase(self, finish: Callable[[sqlite3.Connection], None] = lambda db: None) -> None:
         """Erase the bytes of deleted rows.
 
         The deleting transaction has set user_version to `ERASE_PENDING`. If this fails, or the process ends before it,
         the next process that opens the bank tries again.
+
+        Args:
+            finish: changes the bank in a transaction before that.
 
         Raises:
             ForgettingUnfinished: bytes may remain in the file.
@@ -359,6 +362,7 @@ class BankFile:
             try:
                 with undo_on_error(self._drop_writer):
                     db = self._begin()
+                    finish(db)
                     db.execute("COMMIT")
                     _erase(db, LOCK_TIMEOUT_S)
             except BankMoved:

@@ -1,9 +1,15 @@
-"""The file receipts.jsonl: proof of what was forgotten in the banks of a folder, without any text."""
+"""The file receipts.jsonl: proof of what was forgotten in the banks of a folder, without any text.
+
+A bank has the receipt itself from the transaction that forgets until it is in the file, so that a process killed in
+between doesn't lose it.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
@@ -13,7 +19,35 @@ from everthread.errors import StoreUnavailable
 from everthread.stores.sqlite.bank_file import sync_folder
 from everthread.types import Receipt
 
+log = logging.getLogger("everthread")
+
 FILE_NAME = "receipts.jsonl"
+
+
+def put(db: sqlite3.Connection, receipt: Receipt) -> None:
+    """Store a receipt in the bank, in the transaction that forgets, until it is in the file."""
+    db.execute("CREATE TABLE IF NOT EXISTS unwritten_receipt (data TEXT NOT NULL)")
+    db.execute("INSERT INTO unwritten_receipt VALUES (?)", (_format(receipt),))
+
+
+def drop(db: sqlite3.Connection) -> None:
+    """Remove the receipts from the bank, which are in the file."""
+    db.execute("DROP TABLE IF EXISTS unwritten_receipt")
+
+
+def write_missing(db: sqlite3.Connection, folder: Path) -> None:
+    """Append the receipts to the file that a killed process has left in the bank.
+
+    If the file can't be written, they stay in the bank.
+    """
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'unwritten_receipt'").fetchone():
+        return
+    stored = (_parse(data) for (data,) in db.execute("SELECT data FROM unwritten_receipt"))
+    try:
+        write(folder, filter(None, stored))
+        drop(db)
+    except OSError as error:
+        log.warning("a receipt can't be written to %s: %s; make the file writable", folder / FILE_NAME, error.strerror)
 
 
 def append(folder: Path, receipt: Receipt) -> None:
@@ -58,7 +92,7 @@ def read(folder: Path, bank: str) -> list[Receipt]:
 
 
 def read_all(folder: Path) -> list[Receipt]:
-    """Return the receipts of all banks; see `read`."""
+    """Return the receipts of all banks; see `read`. A receipt that a killed process has written is there twice."""
     path = folder / FILE_NAME
     try:
         rows = path.read_text(encoding="utf-8").splitlines()
@@ -66,7 +100,7 @@ def read_all(folder: Path) -> list[Receipt]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise StoreUnavailable(f"cannot read {path}: {error}; make the file readable") from error
-    return [receipt for row in rows if (receipt := _parse(row)) is not None]
+    return list(dict.fromkeys(filter(None, map(_parse, rows))))
 
 
 def _parse(row: str) -> Receipt | None:

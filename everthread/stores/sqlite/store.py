@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -146,13 +146,9 @@ class SQLiteStore(Store):
             opened = self._open.get(bank)
             if opened is None:
                 path = self.folder / file_name(bank)
-                file = BankFile(
-                    bank,
-                    path,
-                    lambda db: schema.migrate(db, bank, to_micros(now())),
-                    lambda db: schema.check(db, bank),
+                opened = OpenBank(
+                    BankFile(bank, path, lambda db: self._prepare(db, bank), lambda db: schema.check(db, bank))
                 )
-                opened = OpenBank(file)
                 self._open[bank] = opened
             self._open.move_to_end(bank)
             is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
@@ -160,6 +156,11 @@ class SQLiteStore(Store):
         if closed is not None:
             closed.file.close()
         return opened
+
+    def _prepare(self, db: sqlite3.Connection, bank: str) -> None:
+        """Create or migrate the tables of a bank, and write the receipts that a killed process has left in it."""
+        schema.migrate(db, bank, to_micros(now()))
+        receipts.write_missing(db, self.folder)
 
     # ------------------------------------------------------------------ writing
 
@@ -228,23 +229,39 @@ class SQLiteStore(Store):
 
     def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         opened = self._bank(bank)
+
+        def build_receipt(seqs: Sequence[int]) -> Receipt:
+            return Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
+
         if scope == "bank":
-            seqs = opened.file.unlink(bank_rows.all_seqs) or []
+            receipt = build_receipt(opened.file.unlink(bank_rows.all_seqs) or [])
         else:
             with opened.file.write_transaction() as db:
-                seqs = line_removal.forget(db, bank, scope, name)
+                receipt = build_receipt(line_removal.forget(db, bank, scope, name))
+                receipts.put(db, receipt)
                 db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         with FORK_GUARD, opened.lock:
             opened.cache.clear()
-        receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
-            with ExitStack() as stack:
-                if scope != "bank":
-                    stack.callback(opened.file.erase)  # even if the receipt can't be written
-                receipts.append(self.folder, receipt)
+            self._finish_forgetting(None if scope == "bank" else opened.file, receipt)
         except StoreUnavailable as error:
             raise ForgettingUnfinished(str(error), receipt) from error
         return receipt
+
+    def _finish_forgetting(self, file: BankFile | None, receipt: Receipt) -> None:
+        """Write a receipt, and erase the bytes of what was forgotten, unless the file is gone as well.
+
+        Raises:
+            StoreUnavailable: one of these failed. The next process that opens the bank tries it again.
+        """
+        try:
+            receipts.append(self.folder, receipt)
+        except StoreUnavailable:
+            if file is not None:
+                file.erase()
+            raise
+        if file is not None:
+            file.erase(receipts.drop)
 
     def receipts(self, bank: str) -> list[Receipt]:
         return receipts.read(self.folder, bank)

@@ -16,10 +16,11 @@ from hardship import forked, steps
 from everthread import Memory
 from everthread.chat import pins
 from everthread.cli import doctor
+from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.moved_file import write_note
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import NewUnit
+from everthread.types import NewLine, NewUnit, Receipt
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="files are identified by their descriptors in /proc"),
@@ -135,6 +136,32 @@ def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or
     for last in range(begin, len(found)):
         folder, _ = change_in_steps(str(last), last)
         assert state(folder) in ((TEXTS, [2], 1, 0), after)
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_line_whose_process_is_killed_while_it_writes_the_receipt_has_one_when_the_bank_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    append = receipts.append
+
+    def be_killed(folder: Path, receipt: Receipt) -> None:
+        if is_written:
+            append(folder, receipt)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def forget() -> None:
+        with open_memory(tmp_path) as memory:
+            memory.forget(seq=2)
+
+    with open_memory(tmp_path) as memory:
+        memory.observe_many([NewLine(text) for text in TEXTS])
+    monkeypatch.setattr(receipts, "append", be_killed)
+    assert not forked.exits_cleanly(forked.fork_child(forget))
+    for _ in range(2):
+        with open_memory(tmp_path) as memory:
+            assert [line.text for line in memory.lines()] == [TEXTS[0], TEXTS[2]]
+            assert [receipt.seqs for receipt in memory.store.receipts("alice")] == [((2, 2),)]
+    assert (tmp_path / receipts.FILE_NAME).read_text().count("\n") == 1 + is_written
 
 
 def test_unlinked_files_and_the_receipt_are_synced_before_the_call_returns(tmp_path: Path) -> None:
