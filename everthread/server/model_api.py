@@ -17,7 +17,10 @@ from everthread.server.problems import Problem
 
 OLLAMA_PATH = re.compile(r"(?:/bank/[^/]+)?/api/(?!v1(?:/|$))(?:blobs/)?[^/]+")  # /api/v1 is not Ollama's
 PATH = re.compile(rf"(?:/bank/[^/]+)?/v1(?:/.*)?|{OLLAMA_PATH.pattern}")
-FILE_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/(?:audio|files|images|uploads)(?:/.*)?")  # of forms with files
+FILE_PATH = re.compile(  # of forms with files
+    r"(?:/bank/[^/]+)?/v1/(?:audio|containers|content_provenance_checks|files|images|organizations?|realtime|skills"
+    r"|uploads|videos)(?:/.*)?"
+)
 MESSAGES_PATH = re.compile(r"(?:/bank/[^/]+)?/v1/messages(?:/.*)?")  # of Anthropic's API
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 ANTHROPIC_ERROR_TYPES = ERROR_TYPES | {404: "not_found_error", 413: "request_too_large", 504: "timeout_error"}

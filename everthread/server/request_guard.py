@@ -37,7 +37,7 @@ MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as on a
 HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 JSON_TYPES = frozenset({"application/json"})
-FORM_TYPES = frozenset({"multipart/form-data", "application/octet-stream"})
+FORM_TYPES = frozenset({"multipart/form-data", "application/octet-stream", "application/sdp"})  # and of files
 CURL_TYPES = frozenset({"application/x-www-form-urlencoded", ""})  # of JSON in the examples of Ollama's API
 METHODS_WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 

@@ -114,6 +114,7 @@ class Raw:
     unfinished: bool = False
     cut_at: int = 0
     encoding: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self._json({"error": {"message": "not found"}}, 404)
 
+    def do_DELETE(self) -> None:
+        self._record_request(None)
+        self._whole(b"", "text/plain", 200)
+
+    do_HEAD = do_OPTIONS = do_DELETE
+
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server = self._record_request(_object(data), data)
@@ -306,8 +313,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self._open_stream(kind, status)
                 for part in (data[:at], data[at:], b""):
                     self._part(part)
-            case Raw(data, kind, status, encoding=encoding):
-                self._whole(data, kind, status, {"Content-Encoding": encoding} if encoding else None)
+            case Raw(data, kind, status, encoding=encoding, headers=headers):
+                self._whole(
+                    data, kind, status, {**({"Content-Encoding": encoding} if encoding else {}), **dict(headers)}
+                )
             case Mute():
                 self._wait()
             case Endless():

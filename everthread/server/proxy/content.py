@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import takewhile
 
+from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.server.proxy.memory_block import CLOSING, SEPARATOR, begins_with_block, without_block
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, remove, to_json
 
@@ -32,6 +33,11 @@ def read_text(value: object) -> str:
 def read_id(value: object) -> str:
     """Return a value that is an id, or an empty text."""
     return value if isinstance(value, str) and len(value) <= MAX_ID_CHARS and value.isprintable() else ""
+
+
+def read_name(value: object) -> str | None:
+    """Return the name of a speaker, cut to the length that a line can have; None if the value is no name."""
+    return read_text(value).strip()[:MAX_NAME_CHARS] or None
 
 
 def insert_block(scanner: Scanner, message: Span, block: str, part: str = "text") -> Edit:

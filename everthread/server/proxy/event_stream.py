@@ -19,6 +19,7 @@ class EventSplitter:
     def __init__(self) -> None:
         self._parts: list[bytes] = [b""]  # of an incomplete line
         self._data: list[bytes] = []  # the lines of an incomplete event
+        self._has_begun = False
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Iterate over the data of the events that are complete now.
@@ -46,7 +47,9 @@ class EventSplitter:
         yield from self._read_line(b"")
 
     def _read_line(self, line: bytes) -> Iterator[bytes]:
-        name, _, value = line.removeprefix(BYTE_ORDER_MARK).partition(b":")
+        line = line if self._has_begun else line.removeprefix(BYTE_ORDER_MARK)
+        self._has_begun = True
+        name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
         elif not line and self._data:

@@ -45,10 +45,9 @@ class PassedAnswer(Response):
         """
         self.status_code, self.background = answer.status_code, None
         self._answer = answer
-        self.raw_headers = [
-            *drop_headers(answer.headers.raw, DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES),
-            *((name.lower().encode(), value.encode("latin-1")) for name, value in (headers or {}).items()),
-        ]
+        passed = drop_headers(answer.headers.raw, DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES)
+        added = ((name.encode(), value.encode("latin-1")) for name, value in (headers or {}).items())
+        self.raw_headers = [(name.lower(), value) for name, value in (*passed, *added)]  # ASGI: in lower case
         self._content_type = answer.headers.get("content-type", "")
         self._store = store
         self._reply = reply if store is not None and answer.is_success else None  # None once it is stored
@@ -76,24 +75,24 @@ class PassedAnswer(Response):
     async def _pass_on(self, send: Send) -> None:
         """Pass the answer on. If the upstream ends it early, uvicorn closes the connection to the client."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        withheld = bytearray()  # an answer that is not a stream is over with its last byte
+        withheld = b""  # the newest piece of an answer that is not a stream, because it may be the end
         try:
             async for piece in self._answer.aiter_raw():
                 self._read(piece)
-                if self._reader is not None and not self._reader.is_stream:
-                    withheld += piece
-                    continue
                 if self._reply is not None and self._reply.is_finished:
                     await self._store_reply()
-                await send({"type": "http.response.body", "body": bytes(withheld) + piece, "more_body": True})
-                withheld.clear()
+                is_whole = self._reader is not None and not self._reader.is_stream
+                may_end = is_whole and bool(withheld or piece.strip())  # some servers send blanks until they answer
+                passed, withheld = (withheld, piece) if may_end else (withheld + piece, b"")
+                if passed:
+                    await send({"type": "http.response.body", "body": passed, "more_body": True})
         except httpx.HTTPError as error:
             log.warning("the model's server ended its answer early: %s", type(error).__name__)
             return
         if self._reader is not None:
             self._end_reading(self._reader)
         await self._store_reply()
-        await send({"type": "http.response.body", "body": bytes(withheld)})
+        await send({"type": "http.response.body", "body": withheld})
 
     def _read(self, piece: bytes) -> None:
         if self._reader is None:

@@ -44,7 +44,8 @@ from everthread.stores.base import Store
 
 router = APIRouter(include_in_schema=False)
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+READING_METHODS = ["GET", "HEAD"]
 BANK_SEGMENT, OLLAMA_SEGMENT = b"bank", b"api"
 
 MEMORY_HEADER = "x-everthread-memory"  # whether memories are recalled
@@ -160,6 +161,10 @@ async def create_embeddings(request: Request) -> Response:
     return JSONResponse(await run_in_threadpool(embed, own, services.embedder, services.count))
 
 
+@router.post("/api/embed")
+@router.post("/bank/{bank}/api/embed")
+@router.post("/api/embeddings")
+@router.post("/bank/{bank}/api/embeddings")
 @router.post("/api/generate")
 @router.post("/bank/{bank}/api/generate")
 @router.post("/api/show")
@@ -176,11 +181,12 @@ async def pass_on_model(request: Request) -> Response:
     return await _pass_on_model(request, await _authenticate(request), await request.body())
 
 
-@router.get("/api/version")
-@router.get("/api/ps")
-@router.get("/bank/{bank}/api/tags")
-@router.get("/bank/{bank}/api/version")
-@router.get("/bank/{bank}/api/ps")
+@router.head("/api/tags")
+@router.api_route("/api/version", methods=READING_METHODS)
+@router.api_route("/api/ps", methods=READING_METHODS)
+@router.api_route("/bank/{bank}/api/tags", methods=READING_METHODS)
+@router.api_route("/bank/{bank}/api/version", methods=READING_METHODS)
+@router.api_route("/bank/{bank}/api/ps", methods=READING_METHODS)
 @router.api_route("/v1/{path:path}", methods=METHODS)
 @router.api_route("/bank/{bank}/v1/{path:path}", methods=METHODS)
 @with_api_errors

@@ -46,6 +46,10 @@ def test_a_byte_order_mark_before_the_first_event_is_left_out() -> None:
     assert split(b"\xef\xbb", b"\xbfdata: a\n\ndata: b\n\n") == [b"a", b"b"]
 
 
+def test_a_byte_order_mark_later_in_the_stream_belongs_to_its_line() -> None:
+    assert split(b"data: a\n\n\xef\xbb\xbfdata: b\n\ndata: \xef\xbb\xbfc\n\n") == [b"a", b"\xef\xbb\xbfc"]
+
+
 def test_a_line_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MAX_LINE_BYTES", 100)
     with pytest.raises(ValueError, match="100 bytes"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from everthread.server.proxy.content import insert_block, read_content, read_id, read_text
+from everthread.server.proxy.content import insert_block, read_content, read_id, read_name, read_text
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.history import Entry, EntryRole
 from everthread.server.proxy.memory_block import BlockRole, without_block
@@ -72,7 +72,7 @@ class ChatRequest(ModelRequest):
         return Entry(
             ENTRY_ROLES.get(read_text(message.get("role")), "other"),
             without_block(text),
-            read_text(message.get("name")).strip() or None,
+            read_name(message.get("name")),
             calls_tools(message),
             others,
             audio_id or read_id(message.get("id")),

@@ -52,6 +52,13 @@ def texts(*messages: Any) -> list[str]:
     return [] if turn is None else [each.text for each in turn.messages]
 
 
+@pytest.mark.parametrize(("name", "speaker"), [("N" * 300, "N" * 200), (" Nora ", "Nora"), (" ", "user"), (7, "user")])
+def test_a_name_that_is_too_long_for_a_line_is_cut(name: object, speaker: str) -> None:
+    turn = find_turn(message("user", "Hi.", name=name))
+    assert turn is not None
+    assert turn.messages[0].speaker == speaker
+
+
 def test_messages_of_the_person_and_the_assistant_with_words_count() -> None:
     said = (message("system", "Be kind."), user("Hi."), bot("Hello."), bot(None), bot("  "), message("tool", "17:00"))
     assert texts(*said, user("And now?")) == ["Hi.", "Hello.", "And now?"]
