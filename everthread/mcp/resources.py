@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import unquote
 
@@ -10,15 +11,17 @@ from mcp_types import Resource, ResourceTemplate
 
 from everthread.errors import NotFound
 from everthread.mcp.banks import Banks, open_bank
+from everthread.mcp.shown_lines import MAX_TOKENS, cut_text, select_shown
 from everthread.mcp.views import ReceiptView
 from everthread.memory import Memory
 from everthread.text.formatting import format_lines
-from everthread.types import Filter, now
+from everthread.types import Filter, Line, now
 
 SCHEME = "everthread://"
 SESSION_PREFIX = f"{SCHEME}session/"
 RECEIPT_PREFIX = f"{SCHEME}receipt/"
 TODAY = timedelta(days=1)
+LEFT_OUT = "[Earlier lines are left out, because the text would be too long: use the tool `conversation`.]\n\n"
 
 RESOURCES = (
     Resource(
@@ -59,13 +62,13 @@ def read(ctx: Context[Banks], uri: str) -> str:
     """
     memory = open_bank(ctx, None, "read")
     if uri == f"{SCHEME}notes":
-        return "\n\n".join(unit.text for unit in memory.units("note", only_current=True))
+        return cut_text("\n\n".join(unit.text for unit in memory.units("note", only_current=True)), MAX_TOKENS)
     if uri == f"{SCHEME}today":
         return _read_today(memory)
     if uri.startswith(SESSION_PREFIX):
         name = unquote(uri.removeprefix(SESSION_PREFIX))
         if lines := list(memory.lines(Filter(session=name))):
-            return format_lines(lines)
+            return _format_latest(lines)
         raise NotFound(f"there is no session {name!r} with lines")
     if uri.startswith(RECEIPT_PREFIX):
         return _read_receipt(memory, uri.removeprefix(RECEIPT_PREFIX))
@@ -80,4 +83,10 @@ def _read_receipt(memory: Memory, number: str) -> str:
 
 
 def _read_today(memory: Memory) -> str:
-    return format_lines(list(memory.lines(Filter(since=now() - TODAY))))
+    return _format_latest(list(memory.lines(Filter(since=now() - TODAY))))
+
+
+def _format_latest(lines: Sequence[Line]) -> str:
+    """Format as many of the latest lines as a text can have, after a note if there are others."""
+    shown = select_shown(lines, len(lines) - 1) if lines else []
+    return (LEFT_OUT if len(shown) < len(lines) else "") + format_lines(shown)

@@ -22,9 +22,11 @@ from everthread.errors import BadInput, NotFound
 from everthread.mcp import consent
 from everthread.mcp.banks import Banks, Verb, open_bank
 from everthread.mcp.resources import RECEIPT_PREFIX
-from everthread.mcp.shown_lines import select_shown
+from everthread.mcp.shown_lines import LINE_TOKENS, MAX_TOKENS, select_shown
+from everthread.mcp.shown_sessions import select_sessions
 from everthread.mcp.times import parse_end, parse_start, parse_time
 from everthread.mcp.views import (
+    MAX_HIT_TOKENS,
     ConversationView,
     ForgetView,
     HitView,
@@ -38,7 +40,8 @@ from everthread.mcp.views import (
 )
 from everthread.stores.limits import MAX_SEQ
 from everthread.text.formatting import format_lines
-from everthread.types import Filter, Line, Role, now
+from everthread.text.tokens import estimate_tokens
+from everthread.types import Filter, Hit, Line, Role, now
 
 NOTHING = "Nothing relevant is remembered."
 TOKENS_PER_HIT = 125  # of the text: eight hits fill the 1,000 tokens of a usual context
@@ -75,8 +78,9 @@ def recall(
     memory = open_bank(ctx, bank, "read")
     where = Filter(speaker=speaker, since=parse_start("since", since), until=parse_end("until", until))
     context = memory.context(query, max(MIN_BUDGET, k * TOKENS_PER_HIT), where=where, facts=facts or None)
-    hits = [HitView.of(hit) for hit in context.hits[:k]]
-    view = RecallView(relevance=context.relevance, hits=hits, facts=[fact.text for fact in context.facts])
+    known = [fact.text for fact in context.facts]
+    hits = _view_hits(context.hits[:k], MAX_TOKENS - sum(map(estimate_tokens, known)))
+    view = RecallView(relevance=context.relevance, hits=hits, facts=known)
     if not context:
         return _result(view, NOTHING)
     found = f"Found in {', '.join(f'line {hit.seq}' for hit in hits)}." if hits else ""
@@ -185,7 +189,11 @@ def sessions(
         for kind in ("summary", "title")
     )
     views = [SessionView.of(session, titles.get(session.id), summaries.get(session.id)) for session in chosen]
-    return _result(SessionsView(sessions=views), "\n".join(map(_describe, views)) or "There are no conversations yet.")
+    shown = select_sessions(views)
+    count = len(views) - len(shown)
+    left_out = [f"{count} conversations are left out, because the answer would be too long."] if count else []
+    text = "\n".join(map(_describe, shown)) or "There are no conversations yet."
+    return _result(SessionsView(sessions=shown), text, *left_out)
 
 
 def forget(
@@ -256,6 +264,12 @@ def _result(view: BaseModel, *texts: str) -> CallToolResult:
     """Return a result as text for the model and as data for the host."""
     content: list[Any] = [TextContent(text=text) for text in texts]
     return CallToolResult(content=content, structured_content=view.model_dump(mode="json"))
+
+
+def _view_hits(hits: Sequence[Hit], room: int) -> list[HitView]:
+    """Convert hits, of which each has its share of `room` tokens."""
+    share = room // max(1, len(hits)) - LINE_TOKENS
+    return [HitView.of(hit, min(share, MAX_HIT_TOKENS)) for hit in hits]
 
 
 def _check_may_remember(settings: dict[str, Any], bank: str) -> None:

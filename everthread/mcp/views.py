@@ -28,14 +28,14 @@ class HitView(BaseModel):
     relevance: Relevance
 
     @classmethod
-    def of(cls, hit: Hit) -> HitView:
+    def of(cls, hit: Hit, max_tokens: int = MAX_HIT_TOKENS) -> HitView:
         """Convert a hit. The relevance of a unit is a cosine, which can be negative."""
         return cls(
             seq=hit.seq,
             said_at=None if hit.source.is_undated else hit.said_at.isoformat(),
             speaker=hit.source.speaker,
             session=hit.source.session,
-            text=cut_text(hit.text, MAX_HIT_TOKENS),
+            text=cut_text(hit.text, max_tokens),
             relevance=min(max(hit.relevance, 0.0), 1.0),
         )
 

@@ -10,6 +10,7 @@ from mcp_types import INVALID_PARAMS, TextContent, TextResourceContents
 
 from everthread import BadInput, Memory, NewLine
 from everthread.mcp.server import MemoryServer
+from everthread.text.tokens import estimate_tokens
 
 NOON = datetime(2024, 6, 2, 12, tzinfo=UTC)
 
@@ -57,6 +58,18 @@ def test_today_is_what_was_said_in_the_last_day(server: MemoryServer, memory: Me
     assert read(server, "everthread://today") == ""
     memory.observe("Just now.")
     assert read(server, "everthread://today").endswith("user: Just now.")
+
+
+def test_a_long_resource_has_the_latest_lines(server: MemoryServer, memory: Memory) -> None:
+    memory.observe_many(
+        NewLine(f"Day {day}: she sails on. {'Past the cape. ' * 40}", session="log") for day in range(200)
+    )
+    for uri in ("everthread://session/log", "everthread://today"):
+        text = read(server, uri)
+        assert text.startswith("[Earlier lines are left out, ")
+        assert ("Day 199: " in text, 5_000 < estimate_tokens(text) < 15_000) == (True, True)
+    memory.set_notes("She sails on. " * 5_000)
+    assert estimate_tokens(read(server, "everthread://notes")) < 15_000
 
 
 def test_a_receipt_is_read_by_the_number_that_forgetting_returned(server: MemoryServer, memory: Memory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -227,6 +228,28 @@ def test_a_hit_has_the_beginning_of_a_long_line(server: MemoryServer, memory: Me
     (hit,) = data_of(call(server, "recall", query="Where did my sister Mia move? Lisbon?"))["hits"]
     assert hit["text"].startswith(SISTER)
     assert (hit["text"].endswith(f"{SISTER} […]"), len(hit["text"]) < 2500) == (True, True)
+
+
+def test_many_long_hits_are_no_longer_than_clients_show(server: MemoryServer, memory: Memory, mode: str) -> None:
+    told = (f"My sister Mia moved to Lisbon in the year {year}. " * 40 for year in range(1900, 1980))
+    memory.observe_many(NewLine(text, "Nora", session=f"s{number}") for number, text in enumerate(told))
+    result = call(server, "recall", mode, query="When did my sister Mia move to Lisbon?", k=50)
+    assert len(data_of(result)["hits"]) > 30
+    assert estimate_tokens(result.model_dump_json()) < 25_000
+
+
+def test_many_sessions_are_no_longer_than_clients_show(server: MemoryServer, memory: Memory, mode: str) -> None:
+    for number in range(200):
+        memory.observe("Hello.", session=f"session {number:03} {'of the long voyage ' * 9}")
+        summary = NewUnit("summary", "She sails on, past the cape. " * 60, number + 1, number + 1, NOON)
+        memory.add_unit(replace(summary, metadata={"session": memory.sessions()[-1].id}))
+    result = call(server, "sessions", mode, limit=200)
+    assert estimate_tokens(result.model_dump_json()) < 25_000
+    shown = len(data_of(result)["sessions"])
+    assert data_of(result)["sessions"][0]["session"].startswith("session 199")
+    assert isinstance(result.content[1], TextContent)
+    assert result.content[1].text.startswith(f"{200 - shown} conversations are left out")
+    assert len(data_of(call(server, "sessions", mode, limit=20))["sessions"]) == 20
 
 
 def test_sessions_are_listed_the_latest_first_with_their_summaries(
