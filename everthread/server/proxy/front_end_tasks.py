@@ -18,6 +18,16 @@ def is_task(text: str) -> bool:
     return _begins_like("task", text)
 
 
+def is_final_task(text: str) -> bool:
+    """Return whether a message is a task of a front end even after a conversation."""
+    return _begins_like("final_task", text)
+
+
+def is_task_instruction(text: str) -> bool:
+    """Return whether instructions are those of a task of a front end."""
+    return _begins_like("instruction", text)
+
+
 def is_quiet_prompt(text: str) -> bool:
     """Return whether an instruction after the person's newest message asks for something else than an answer to it."""
     return _begins_like("quiet_prompt", text) or is_task(text)

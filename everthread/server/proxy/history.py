@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from everthread.server.proxy.front_end_tasks import is_quiet_prompt, is_task
+from everthread.server.proxy.front_end_tasks import is_final_task, is_quiet_prompt, is_task, is_task_instruction
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.question_template import find_question
 from everthread.types import Metadata
@@ -126,9 +126,11 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
         return None
     if any(entry.role == "instruction" and is_quiet_prompt(entry.text) for entry in later):
         return None
+    if any(entry.role == "instruction" and is_task_instruction(entry.text) for entry in entries[:index]):
+        return None
     newest = entries[index].to_message(metadata)
     is_only = all(entry.role in ("instruction", "remark") for entry in (*entries[:index], *later))
-    if newest is None or (is_only and is_task(newest.text)):
+    if newest is None or is_final_task(newest.text) or (is_only and is_task(newest.text)):
         return None
     return PersonTurn(
         [*_read_messages(entries[:index], metadata), newest], index, any(entry.continues_turn for entry in later)

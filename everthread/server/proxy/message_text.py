@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
+from everthread.bank.line_validation import replace_unstorable
 from everthread.types import Metadata, Role
 
 KEY_PREFIX = "proxy:"
@@ -68,7 +69,7 @@ class ChatMessage(NamedTuple):
 
 
 def normalize(text: str) -> str:
-    """Normalize a text for comparisons: without thoughts, in NFC, with single spaces."""
+    """Normalize a text for comparisons: without thoughts, as it is stored, in NFC, with single spaces."""
     return _normalize_short(text) if len(text) <= MAX_CACHED_CHARS else _normalize(text)
 
 
@@ -78,7 +79,8 @@ def drop_cached_texts() -> None:
 
 
 def _normalize(text: str) -> str:
-    normalized = " ".join(unicodedata.normalize("NFC", remove_thoughts(text)).split())
+    storable = replace_unstorable(remove_thoughts(text))[0]
+    normalized = " ".join(unicodedata.normalize("NFC", storable).split())
     return text if normalized == text else normalized  # one copy of it is enough
 
 

@@ -70,14 +70,22 @@ def remove_own(body: bytes, is_bank: Callable[[str], bool]) -> tuple[bytes, str 
 
 
 def _remove_own_fields(members: Sequence[tuple[str, Span]], scanner: Scanner) -> Iterator[Edit]:
-    """Remove the options, and the bank in the metadata."""
-    options = {index for index, (name, _) in enumerate(members) if name == OPTIONS_FIELD}
-    yield from remove([span for _, span in members], options)
-    for span in (span for name, span in members if name == METADATA_FIELD):
-        if isinstance(span.value, dict) and read_text(span.value.get(BANK_FIELD)):
-            pairs = scanner.move_to(span.value_start).read_pairs()
-            banks = {index for index, (name, _) in enumerate(pairs) if name == BANK_FIELD}
-            yield from remove([member for _, member in pairs], banks)
+    """Remove the options, and the bank in the metadata, or the metadata if they have nothing else."""
+    named = [name == METADATA_FIELD and _names_bank(span.value) for name, span in members]
+    own = {
+        index
+        for index, (name, span) in enumerate(members)
+        if name == OPTIONS_FIELD or (named[index] and len(span.value) == 1)
+    }
+    yield from remove([span for _, span in members], own)
+    for index in (index for index, names_bank in enumerate(named) if names_bank and index not in own):
+        pairs = scanner.move_to(members[index][1].value_start).read_pairs()
+        banks = {place for place, (name, _) in enumerate(pairs) if name == BANK_FIELD}
+        yield from remove([member for _, member in pairs], banks)
+
+
+def _names_bank(metadata: object) -> bool:
+    return isinstance(metadata, dict) and bool(read_text(metadata.get(BANK_FIELD)))
 
 
 def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:

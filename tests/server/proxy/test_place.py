@@ -138,7 +138,7 @@ def test_fields_of_ours_are_removed_and_others_stay() -> None:
         b'"model": "m"', b'"model": "n"'
     )
     last = json.dumps({"messages": [user("Hi.")], "model": "m", "metadata": {"bank": "a"}, "everthread": {}}).encode()
-    assert json.loads(write(last)) == {"messages": [user("Hi.")], "model": "m", "metadata": {}}
+    assert json.loads(write(last)) == {"messages": [user("Hi.")], "model": "m"}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_fields_of_ours_are_removed_and_others_stay() -> None:
         (b'{"name":"m@nora"}', b'{"name":"m"}', "nora"),
         (b'{"model":"m@a", "x":1, "model":"m@b"}', b'{"model":"m", "x":1, "model":"m"}', "b"),
         (b'{"everthread":{}, "x":1e0, "everthread" : {"bank":"a"}}', b'{"x":1e0}', None),
-        (b'{"metadata":{"bank":"a","y":1},"metadata":{"bank":"b"}}', b'{"metadata":{"y":1},"metadata":{}}', None),
+        (b'{"metadata":{"bank":"a","y":1},"metadata":{"bank":"b"}}', b'{"metadata":{"y":1}}', None),
         (b'{"metadata":{"bank":3}}', b'{"metadata":{"bank":3}}', None),
         (b'{"model":"m@default"}', b'{"model":"m@default"}', None),
         (b'{"model":3}', b'{"model":3}', None),

@@ -117,6 +117,13 @@ def test_a_resent_history_is_stored_once_and_its_lines_are_not_recalled(proxy: P
     assert proxy.blocks == []
 
 
+def test_a_resent_history_with_characters_that_no_database_stores_is_stored_once(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = ["Zero \0 it is."]
+    proxy.post(user("A zero: \0"))
+    proxy.post(user("A zero: \0"), bot("Zero \0 it is."), user("Thanks."))
+    assert proxy.texts == ["A zero: \ufffd", "Zero \ufffd it is.", "Thanks.", "Zero \ufffd it is."]
+
+
 def test_lines_that_a_client_has_trimmed_are_recalled(proxy: Proxy) -> None:
     proxy.upstream.behaviours[:] = ["Lisbon is lovely.", "It was mild.", "Yes."]
     proxy.post(user(FACT))

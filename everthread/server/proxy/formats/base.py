@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from everthread.server.proxy.content import read_text
+from everthread.server.proxy.content import read_content, read_text
+from everthread.server.proxy.front_end_tasks import is_task_instruction
 from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn, join_results
 from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
 from everthread.server.proxy.message_text import ChatMessage
@@ -30,6 +31,7 @@ class ModelRequest(ABC):
         members: the members of the body.
         messages: the messages, which are objects.
         history_field: the member with the messages.
+        instructions_field: the member with instructions; empty if only messages have them.
         block_roles: the roles in which the format can have memories.
         may_be_empty: whether it may have no messages.
         reply_type: reads the reply in an answer.
@@ -41,6 +43,7 @@ class ModelRequest(ABC):
     messages: list[dict[str, Any]]
 
     history_field: ClassVar[str] = "messages"
+    instructions_field: ClassVar[str] = ""
     block_roles: ClassVar[tuple[BlockRole, ...]] = BLOCK_ROLES
     may_be_empty: ClassVar[bool] = False
     reply_type: ClassVar[type[Reply]]
@@ -159,4 +162,5 @@ class ModelRequest(ABC):
         Args:
             metadata: of each message.
         """
-        return find_turn(self.entries, metadata)
+        is_task = is_task_instruction(read_content(self.get(self.instructions_field))[0])
+        return None if is_task else find_turn(self.entries, metadata)

@@ -80,6 +80,7 @@ class MessagesRequest(ModelRequest):
     Memories are the first block of the person's message: no system message may precede it.
     """
 
+    instructions_field: ClassVar[str] = "system"
     block_roles: ClassVar[tuple[BlockRole, ...]] = ("user-prefix",)
     reply_type: ClassVar[type[Reply]] = MessagesReply
 

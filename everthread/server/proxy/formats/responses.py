@@ -115,6 +115,7 @@ class ResponsesRequest(ModelRequest):
     """A request of the Responses API."""
 
     history_field: ClassVar[str] = "input"
+    instructions_field: ClassVar[str] = "instructions"
     may_be_empty: ClassVar[bool] = True  # with a prompt template, or after another response
     reply_type: ClassVar[type[Reply]] = ResponsesReply
 

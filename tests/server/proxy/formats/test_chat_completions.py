@@ -122,6 +122,11 @@ def test_of_parts_the_texts_count_and_others_are_counted() -> None:
         [user([{"type": "image_url", "image_url": {}}])],
         [message("system", "x"), user("### Task:\nGenerate a concise, 3-5 word title with an emoji.")],
         [user("Given the following... please reply with a title for the chat that is 3-4 words in length")],
+        [user("Hi."), bot("Hello."), user("Please generate a four to five word title summarizing our conversation…")],
+        [
+            message("system", "You are a professional conversation summarizer. Generate a concise title that …"),
+            user("user: Hi.\nassistant: Hello."),
+        ],
     ],
 )
 def test_a_request_in_which_the_person_says_nothing_has_no_turn(messages: list[Any]) -> None:

@@ -60,6 +60,14 @@ def texts(*messages: Any) -> list[str]:
     return [] if turn is None else [each.text for each in turn.messages]
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+def test_the_instructions_of_a_task_are_those_of_the_whole_request(is_list: bool) -> None:
+    for prompt, count in (("You are a professional conversation summarizer. Generate a concise title", 0), ("Hm.", 1)):
+        system = [{"type": "text", "text": prompt}] if is_list else prompt
+        turn = request(user("user: Hi."), system=system).find_turn({})
+        assert (0 if turn is None else len(turn.messages)) == count
+
+
 def write(body: bytes, block: str = "", index: int = 0) -> bytes:
     return write_request(MessagesRequest.parse(body), "m", block, index, "user-prefix")
 
