@@ -163,7 +163,8 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
         app.router.routes += mem0_self_hosted.router.routes
     app.router.routes += _list_routes(settings.key_required)
     if app.state.mcp is not None:
-        app.router.routes.append(Route(mcp_endpoint.PATH, app.state.mcp))
+        # Some clients' configurations end the address with a slash.
+        app.router.routes += [Route(path, app.state.mcp) for path in (mcp_endpoint.PATH, f"{mcp_endpoint.PATH}/")]
 
 
 def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:

@@ -159,6 +159,11 @@ def test_a_request_is_logged_by_its_route_and_without_what_was_said(
     assert "Mia" not in caplog.text
 
 
+def test_the_address_may_end_with_a_slash(url: str, keys: KeyStore) -> None:
+    result = call(connect(f"{url}/", keys.create("slash", ["nora"])), "remember", text=SAID)
+    assert data_of(result)["seq"] >= 1
+
+
 def test_there_is_no_stream_that_keeps_the_server_from_stopping(url: str, keys: KeyStore) -> None:
     refused = web.get(url, headers={"Authorization": f"Bearer {keys.create('get')}"})
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST, DELETE")

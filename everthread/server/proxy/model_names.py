@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
-# A suffix that is a version or a quantization of a model: claude-3-5-sonnet@20240620, gemini@default, qwen3@q4_k_m.
-VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d\w*", re.IGNORECASE)
+# A suffix that is a version or a quantization of a model, or a preset of OpenRouter's: claude-3-5-sonnet@20240620,
+# gemini@default, qwen3@q4_k_m, gpt-4o@preset/letters.
+VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d\w*|preset/.*", re.IGNORECASE)
 BANK_MARK = "@"  # between a model and a bank
 MAX_ADDED_MODELS = 1000  # further names would only lengthen the list
 
@@ -24,7 +25,8 @@ def split_model(model: str, is_bank: Callable[[str], bool]) -> tuple[str, str | 
         is_bank: whether a suffix that looks like a version names a bank.
     """
     name, _, bank = model.rpartition(BANK_MARK)
-    if not name or not bank or (VERSION.fullmatch(bank) and not is_bank(bank)):
+    is_part = not name or name.endswith("/")  # of a name such as workers-ai/@cf/meta/llama
+    if is_part or not bank or (VERSION.fullmatch(bank) and not is_bank(bank)):
         return model, None
     return name, bank
 
