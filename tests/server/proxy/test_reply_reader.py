@@ -53,6 +53,16 @@ def test_a_stream_is_joined() -> None:
     assert (reply.text, reply.is_partial, reply.model) == ("She moves in May.", False, "m-1")
 
 
+def test_of_a_piece_and_the_message_so_far_in_one_chunk_the_piece_is_read() -> None:
+    def both(so_far: str, piece: str, reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "message": {"content": so_far}, "delta": {"role": "assistant", "content": piece}}
+        return {"choices": [{**choice, "finish_reason": reason}]}
+
+    pieces = [both("She moves", "She moves"), both("She moves in", " in"), both("She moves in", "", "stop")]
+    assert read(events(*pieces)).text == "She moves in"
+    assert read(json.dumps(both("She moves in", "", "stop")).encode(), kind="application/json").text == "She moves in"
+
+
 @pytest.mark.parametrize("kind", ["application/json", "text/plain; charset=utf-8", ""])
 @pytest.mark.parametrize("beginning", [b"", b"\n", b": hello\n\n", b"event: x\n", b"\xef\xbb\xbf"])
 def test_a_stream_under_another_type_is_read_as_one(kind: str, beginning: bytes) -> None:

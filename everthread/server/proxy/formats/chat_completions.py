@@ -39,7 +39,14 @@ class ChatReply(Reply):
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict) and choice.get("index", 0) == 0:
-                self.add_message(choice.get("message") or choice.get("delta"), choice.get("finish_reason"))
+                self.add_message(self._select_message(choice), choice.get("finish_reason"))
+
+    def _select_message(self, choice: dict[str, Any]) -> object:
+        """Return the message of a choice, or the piece of one. Perplexity sends both: the message so far, and a piece,
+        which has no words if the message is whole."""
+        message, piece = choice.get("message"), choice.get("delta")
+        is_piece = isinstance(piece, dict) and (self._pieces or read_content(piece.get("content"))[0])
+        return piece if is_piece or not message else message
 
     def add_message(self, message: object, reason: object) -> None:
         """Add a message, or a piece of one.
