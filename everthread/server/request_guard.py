@@ -221,8 +221,10 @@ class RequestGuard:
     def _find_body_limits(self, path: str) -> BodyLimits:
         """Return the limits of the bodies that a path accepts."""
         if model_api.PATH.fullmatch(path):
-            types = JSON_TYPES | FORM_TYPES if model_api.FILE_PATH.fullmatch(path) else JSON_TYPES
-            return BodyLimits(types, self.settings.proxy_max_body_bytes)
+            limit = self.settings.proxy_max_body_bytes
+            if model_api.FILE_PATH.fullmatch(path):  # passed on piece by piece
+                return BodyLimits(JSON_TYPES | FORM_TYPES, max(limit, MAX_FILE_BYTES))
+            return BodyLimits(JSON_TYPES, limit)
         found = (limits for pattern, limits in FILE_ROUTES.items() if pattern.fullmatch(path))
         return next(found, DEFAULT_BODY_LIMITS)
 

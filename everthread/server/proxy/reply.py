@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 
 from everthread.server.proxy.message_text import remove_thoughts
 
-COMPLETE_REASONS = ("stop", "eos", "end_turn", "stop_sequence")  # finish reasons of replies that are not cut off
+# Finish reasons of replies that are not cut off, in lower case.
+COMPLETE_REASONS = ("stop", "eos", "eos_token", "complete", "end_turn", "stop_sequence")
 
 
 class Reply(ABC):
@@ -48,7 +49,7 @@ class Reply(ABC):
     @property
     def is_partial(self) -> bool:
         """True if it was cut off, or only precedes calls of tools."""
-        is_complete = self._has_ended if self._reason is None else self._reason in COMPLETE_REASONS
+        is_complete = self._has_ended if self._reason is None else str(self._reason).lower() in COMPLETE_REASONS
         return self._calls_tools or not is_complete
 
     @abstractmethod

@@ -111,6 +111,11 @@ def test_a_reply_that_is_cut_off_is_partial(reason: str) -> None:
     assert read_body({"content": "She"}, reason).is_partial
 
 
+@pytest.mark.parametrize("reason", ["stop", "STOP", "eos_token", "COMPLETE"])
+def test_a_reply_that_ends_by_itself_is_whole_whatever_its_server_calls_that(reason: str) -> None:
+    assert not read(events(chunk({"content": "She moves."}, reason))).is_partial
+
+
 def test_a_stream_that_breaks_off_is_partial_and_one_that_only_lacks_a_reason_is_not() -> None:
     assert read(events(chunk({"content": "She"}), done=False)).is_partial
     assert not read(events(chunk({"content": "She"}))).is_partial

@@ -1225,6 +1225,8 @@ def test_bodies_have_a_limit_of_their_own(tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
         answer = web.post(f"{proxy.url}/v1/chat/completions", content=b"x", headers={"Content-Type": "text/plain"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (415, "wrong_type")
+        web.post(f"{proxy.url}/v1/files", files={"file": b"x" * 60_000})
+        assert b"x" * 60_000 in proxy.upstream.requests[-1].data
 
 
 def test_pages_of_other_sites_are_refused_unless_they_are_named(tmp_path: Path) -> None:
