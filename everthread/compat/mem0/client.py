@@ -78,7 +78,7 @@ class MemoryClient:
         return self._send("DELETE", _path(memory_id))
 
     def delete_all(self, options: Any = None, **kwargs: Any) -> Record:
-        """Delete all memories of a user, an agent or a run. Raises BadInput."""
+        """Delete all memories of a user, an agent, a run or an app. Raises BadInput."""
         given = _merge(options, kwargs)
         ids = {**given.pop("filters", {}), **given}
         return self._send("DELETE", "v1/memories/", **ids)
@@ -88,14 +88,18 @@ class MemoryClient:
         return cast("list[Record]", self._send("GET", f"{_path(memory_id)}history/"))
 
     def users(self) -> Record:
-        """Return the users, and the agents and runs that have memories without a user."""
+        """Return the users, and the agents, runs and apps that have memories without a user."""
         return self._send("GET", "v1/entities/")
 
     def delete_users(
-        self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
+        self,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        app_id: str | None = None,
+        run_id: str | None = None,
     ) -> Record:
-        """Delete all memories of a user, an agent or a run; without an id, all memories."""
-        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        """Delete all memories of a user, an agent, an app or a run; without an id, all memories."""
+        ids = {"user_id": user_id, "agent_id": agent_id, "app_id": app_id, "run_id": run_id}
         entities = [(KIND_BY_ID[name], value) for name, value in ids.items() if value]
         for kind, name in entities or [(each["type"], each["name"]) for each in self.users()["results"]]:
             self._send("DELETE", f"v2/entities/{build_path(kind, name)}/")

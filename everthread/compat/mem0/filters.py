@@ -34,7 +34,7 @@ TextsOf = Callable[[str], Iterator[str]]  # name of a field -> its texts in a ba
 
 
 def find_ids(filters: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of the user, agent and run that all memories must have.
+    """Return the ids of the user, agent, run and app that all memories must have.
 
     Raises:
         BadInput: an id is invalid.
@@ -47,7 +47,7 @@ def find_ids(filters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def names_an_id(filters: Mapping[str, Any]) -> bool:
-    """Return whether filters, or those nested in them, name a user, an agent or a run."""
+    """Return whether filters, or those nested in them, name a user, an agent, a run or an app."""
     return any(name in part for part in _iter_parts(filters, ("AND", "OR")) for name in ID_NAMES)
 
 

@@ -1,8 +1,8 @@
-"""The ids of users, agents and runs, which name banks, and of memories, which name lines.
+"""The ids of users, agents, runs and apps, which name banks, and of memories, which name lines.
 
-The bank of a memory is named after its user; without a user after its agent, and without both after its run. The id of
-a memory has the form of a UUID: it holds a digest of the bank's id, a digest of the line's time, and the number of the
-line, so that nothing is stored for it, and a bank that is deleted and filled again doesn't take up old ids.
+The bank of a memory is named after the first of these that it has. The id of a memory has the form of a UUID: it holds
+a digest of the bank's id, a digest of the line's time, and the number of the line, so that nothing is stored for it,
+and a bank that is deleted and filled again doesn't take up old ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from everthread.errors import BadInput
 from everthread.types import Line
 
 PREFIX = "mem0/"
-KIND_BY_ID = {"user_id": "user", "agent_id": "agent", "run_id": "run"}  # the first that is given names the bank
+APP = "app_id"  # of mem0's hosted API; its library has no such argument, but programs have it in the metadata
+KIND_BY_ID = {"user_id": "user", "agent_id": "agent", "run_id": "run", APP: "app"}  # the first given names the bank
 ID_NAMES = tuple(KIND_BY_ID)
 
 _BANK_BITS, _TIME_BITS, _SEQ_BITS = 60, 22, 40  # a UUID has 122 bits of its own
@@ -31,7 +32,7 @@ def check_ids(ids: Mapping[str, object]) -> dict[str, str]:
     """
     checked = {name: str(value).strip() for name, value in ids.items() if value is not None}
     for name, value in checked.items():
-        if not value or any(character.isspace() for character in value):
+        if not value or (name != APP and any(character.isspace() for character in value)):
             raise BadInput(f"invalid {name}: got {ids[name]!r}, expected text without spaces, such as 'nora'")
     return checked
 

@@ -74,11 +74,31 @@ class Memories:
             StoreUnavailable: the bank can't be written.
         """
         ids = require_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        return self.add_for(
+            ids,
+            messages,
+            metadata=metadata,
+            timestamp=timestamp,
+            expiration_date=expiration_date,
+            memory_type=memory_type,
+        )
+
+    def add_for(
+        self,
+        ids: Mapping[str, str],
+        messages: str | Mapping[str, Any] | list[Mapping[str, Any]],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: float | str | datetime | None = None,
+        expiration_date: str | date | None = None,
+        memory_type: str | None = None,
+    ) -> Record:
+        """Store messages with these ids, one of which may be an `app_id`. Otherwise as `add`."""
         further = {EXPIRES: read_expiration(expiration_date), "memory_type": check_memory_type(memory_type)}
         given = {name: value for name, value in further.items() if value is not None}
         said_at = None if timestamp is None else to_time(timestamp, "timestamp")
         template = NewLine(
-            "", said_at=said_at, session=ids.get("run_id"), metadata=read_metadata(metadata) | given | ids
+            "", said_at=said_at, session=ids.get("run_id"), metadata={**read_metadata(metadata), **given, **ids}
         )
         lines = read_messages(messages, template)
         bank = name_bank(ids)
@@ -225,7 +245,10 @@ class Memories:
         Raises:
             BadInput: an id is missing or invalid.
         """
-        ids = require_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+        return self.delete_for(require_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+
+    def delete_for(self, ids: Mapping[str, str]) -> Record:
+        """Delete all memories with these ids, one of which may be an `app_id`."""
         for bank, where in self.banks.filter(ids, show_expired=True):
             if name_bank(ids) == bank.bank and len(ids) == 1:
                 bank.forget(everything=True)
@@ -256,7 +279,7 @@ class Memory(Memories):
         memory.add("I moved to Lisbon in May.", user_id="nora")
         memory.search("Where do I live?", filters={"user_id": "nora"})
 
-    The memories of each user are a bank, `mem0/user/nora`; without a user, those of an agent or a run.
+    The memories of each user are a bank, `mem0/user/nora`; without a user, those of an agent, a run or an app.
     """
 
     def __init__(
@@ -326,7 +349,7 @@ def _check_arguments(unknown: Mapping[str, object], method: str) -> None:
 
 
 def _require_filters(filters: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return filters that name a user, an agent or a run.
+    """Return filters that name a user, an agent, a run or an app.
 
     Raises:
         BadInput: they don't.

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, cast
 
 from everthread.common.keys import META_PREFIX
-from everthread.compat.mem0.ids import ID_NAMES
+from everthread.compat.mem0.ids import APP, ID_NAMES
 from everthread.compat.mem0.records import ACTOR
 from everthread.errors import BadInput
 from everthread.types import JSONValue, NewLine, Role
@@ -18,7 +18,7 @@ log = logging.getLogger("everthread")
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 INSTRUCTION_ROLES = ("system", "developer")  # instructions are not memories
-RESERVED = (*ID_NAMES, ACTOR, "role")  # can't be set in metadata
+RESERVED = (*(name for name in ID_NAMES if name != APP), ACTOR, "role")  # can't be set in metadata
 PROCEDURAL = "procedural_memory"
 
 

@@ -10,18 +10,20 @@ from uuid import UUID, uuid5
 
 from everthread.common.keys import META_PREFIX
 from everthread.compat.mem0.filters import EXPIRES
-from everthread.compat.mem0.ids import ID_NAMES, identify, owner_of
+from everthread.compat.mem0.ids import APP, ID_NAMES, identify, owner_of
 from everthread.types import Hit, Line
 
 ACTOR = "actor_id"
 UPDATED = "updated_at"
-PROMOTED = (*ID_NAMES, ACTOR, EXPIRES)  # metadata that a record has as fields of its own
+# Metadata that a record has as fields of its own. The app is in both places: hosted, and in the library's metadata.
+PROMOTED = (*(name for name in ID_NAMES if name != APP), ACTOR, EXPIRES)
 
 
 def build_record(bank: str, line: Line) -> dict[str, Any]:
     """Return a memory, as `Memory.get` does."""
     given = {name: value for name, value in line.metadata.items() if not name.startswith(META_PREFIX)}
     fields = {name: given.pop(name) for name in PROMOTED if name in given}
+    fields |= {APP: given[APP]} if APP in given else {}
     created_at = _write_time(line.said_at)
     return {
         "id": identify(bank, line),

@@ -82,6 +82,7 @@ class AddBody(BaseModel):
     user_id: Any = None
     agent_id: Any = None
     run_id: Any = None
+    app_id: Any = None
     filters: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     timestamp: float | str | None = None
@@ -138,11 +139,11 @@ def ping(memories: ReadMemories) -> dict[str, Any]:
 @router.post("/v3/memories/add/")
 def add(memories: WriteMemories, body: AddBody) -> Record:
     """Store messages, each as a memory."""
-    ids = find_ids(body.filters or {}) | {
-        name: value for name in ID_NAMES if (value := getattr(body, name)) is not None
-    }
-    return memories.add(
-        body.messages, **ids, metadata=body.metadata, timestamp=body.timestamp, expiration_date=body.expiration_date
+    ids = require_ids(
+        find_ids(body.filters or {}) | {name: value for name in ID_NAMES if (value := getattr(body, name)) is not None}
+    )
+    return memories.add_for(
+        ids, body.messages, metadata=body.metadata, timestamp=body.timestamp, expiration_date=body.expiration_date
     )
 
 
@@ -211,15 +212,17 @@ def delete_all(
     user_id: str | None = None,
     agent_id: str | None = None,
     run_id: str | None = None,
+    app_id: str | None = None,
 ) -> Record:
-    """Delete all memories of a user, an agent or a run."""
-    _delete_all(request, memories, conversations, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+    """Delete all memories of a user, an agent, a run or an app; with several ids, those that have all of them."""
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "app_id": app_id}
+    _delete_all(request, memories, conversations, ids)
     return {"message": "Memories deleted successfully!"}
 
 
 @router.get("/v1/entities/")
 def entities(memories: ReadMemories) -> dict[str, Any]:
-    """List the users, and the agents and runs that have memories without a user."""
+    """List the users, and the agents, runs and apps that have memories without a user."""
     owners = [(KIND_BY_ID[name], owner) for bank in memories.banks.list_all() for name, owner in owner_of(bank).items()]
     found = [{"id": f"{kind}/{owner}", "type": kind, "name": owner} for kind, owner in owners]
     return {"count": len(found), "next": None, "previous": None, "results": found}
@@ -229,10 +232,10 @@ def entities(memories: ReadMemories) -> dict[str, Any]:
 def delete_entity(
     request: Request, memories: ForgetMemories, conversations: Conversations, kind: str, name: PathSegment
 ) -> Record:
-    """Delete all memories of a user, an agent or a run."""
+    """Delete all memories of a user, an agent, a run or an app."""
     ids = {each: name for each in ID_NAMES if KIND_BY_ID[each] == kind}
     if not ids:
-        raise NotFound(f"there is no {kind!r}; expected user, agent or run")
+        raise NotFound(f"there is no {kind!r}; expected user, agent, run or app")
     _delete_all(request, memories, conversations, ids)
     return {"message": "Entity deleted successfully!"}
 
@@ -283,5 +286,5 @@ def _delete_all(
         for bank in memories.banks.find(ids):
             is_whole = len(ids) == 1 and bank.bank == name_bank(ids)
             paused.enter_context(conversations.pause_bank(bank.bank, close=is_whole))
-        memories.delete_all(**ids)
+        memories.delete_for(ids)
     drop_cached_texts()

@@ -45,6 +45,25 @@ def texts(found: Any) -> list[str]:
     return [record["memory"] for record in found.json()["results"]]
 
 
+def test_memories_of_an_app_are_found_and_deleted_alone(call: Call) -> None:
+    add(call, "I play tennis", user_id="nora")
+    add(call, "I play padel", user_id="nora", app_id="sport hall")
+    add(call, "I play chess", app_id="chess")
+    both = {"user_id": "nora", "app_id": "sport hall"}
+    found = call("POST", "/v3/memories/", {"filters": both})
+    assert texts(found) == ["I play padel"]
+    assert found.json()["results"][0]["app_id"] == "sport hall"
+    assert texts(call("POST", "/v3/memories/search/", {"query": "chess?", "filters": {"app_id": "chess"}})) == [
+        "I play chess"
+    ]
+    assert call("DELETE", "/v1/memories/", **both).status_code == 200
+    assert texts(call("POST", "/v3/memories/", {"filters": {"user_id": "nora"}})) == ["I play tennis"]
+    names = {(each["type"], each["name"]) for each in call("GET", "/v1/entities/").json()["results"]}
+    assert names == {("user", "nora"), ("app", "chess")}
+    assert call("DELETE", "/v2/entities/app/chess/").status_code == 200
+    assert texts(call("POST", "/v3/memories/", {"filters": {"app_id": "chess"}})) == []
+
+
 def test_the_client_of_mem0_works_unchanged(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +170,7 @@ def test_a_key_reaches_only_the_memories_that_it_permits(call: Call, services: S
         ("POST", "/v3/memories/search/", {"query": "tennis"}, 422, "invalid filters"),
         ("POST", "/v3/memories/", {"filters": {"user_id": "nora", "AND": 7}}, 422, "invalid filter AND"),
         ("DELETE", "/v1/memories/", None, 422, "user_id"),
-        ("DELETE", "/v2/entities/app/x/", None, 404, "user, agent or run"),
+        ("DELETE", "/v2/entities/team/x/", None, 404, "user, agent, run or app"),
     ],
 )
 def test_bad_requests_are_named(call: Call, method: str, path: str, body: Any, status: int, named: str) -> None:

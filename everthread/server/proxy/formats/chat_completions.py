@@ -38,7 +38,7 @@ class ChatReply(Reply):
             self.finish("error")
         choices = event.get("choices")
         for choice in choices if isinstance(choices, list) else []:
-            if isinstance(choice, dict) and choice.get("index", 0) == 0:
+            if isinstance(choice, dict) and not choice.get("index"):
                 self.add_message(self._select_message(choice), choice.get("finish_reason"))
 
     def _select_message(self, choice: dict[str, Any]) -> object:
