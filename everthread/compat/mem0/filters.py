@@ -29,6 +29,9 @@ OPERATORS: dict[str, Operator] = {
 }
 CONTAINS_ANY_CASE = "icontains"
 EXPIRES = "expiration_date"
+UPDATED = "updated_at"  # in the metadata of a line that was updated
+METADATA = "metadata"  # in filters of mem0's platform: {"metadata": {"place": "Lisbon"}}
+METADATA_OPERATORS = ("eq", "contains", "ne")
 
 TextsOf = Callable[[str], Iterator[str]]  # name of a field -> its texts in a bank
 
@@ -114,6 +117,18 @@ class _Translator:
         return AllOf(tuple(parts))
 
     def _translate_field(self, name: str, value: object) -> Iterator[Condition]:
+        """Translate a value, or one or more comparisons, of a field, or of the fields of the metadata."""
+        if name != METADATA or not isinstance(value, Mapping):
+            yield from self._translate_comparisons(name, value)
+            return
+        for field, wanted in value.items():
+            if field not in METADATA_OPERATORS or not isinstance(wanted, Mapping):
+                yield from self._translate_comparisons(field, wanted)
+                continue
+            fields = AllOf(tuple(part for item in wanted.items() for part in self._translate_comparisons(*item)))
+            yield Not(fields) if field == "ne" else fields
+
+    def _translate_comparisons(self, name: str, value: object) -> Iterator[Condition]:
         """Translate a value, or one or more comparisons, of a field."""
         for operator, compared in (value if isinstance(value, Mapping) else {"eq": value}).items():
             comparison = self._compare(name, operator, compared)
@@ -140,7 +155,22 @@ class _Translator:
             expected = ", ".join((*OPERATORS, CONTAINS_ANY_CASE))
             raise BadInput(f"invalid operator of filter {name}: got {operator!r}, expected one of {expected}")
         compared = tuple(map(convert, value)) if isinstance(value, list | tuple) else convert(value)
+        if name == UPDATED:
+            return _compare_update(OPERATORS[operator], compared)
         return Comparison(field, OPERATORS[operator], compared)
+
+
+def _compare_update(operator: Operator, value: Any) -> Condition:
+    """Compare the time of the last update; a line without one was last changed when it was said."""
+    field = f"metadata.{UPDATED}"
+    written = tuple(map(_write_time, value)) if isinstance(value, tuple) else _write_time(value)
+    said = AllOf((Comparison(field, "exists", False), Comparison("said_at", operator, value)))
+    return AnyOf((AllOf((Comparison(field, "exists"), Comparison(field, operator, written))), said))
+
+
+def _write_time(at: datetime) -> str:
+    """Write a time as those of updates are stored."""
+    return at.astimezone(UTC).isoformat()
 
 
 def _check_text(name: str, value: object) -> str:
@@ -172,4 +202,8 @@ def to_time(value: object, name: str = "created_at") -> datetime:
         raise BadInput(f"invalid {name}: got {value!r}, expected seconds since 1970, or text like 2026-05-01") from None
 
 
-FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {"role": ("role", _keep), "created_at": ("said_at", to_time)}
+FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "role": ("role", _keep),
+    "created_at": ("said_at", to_time),
+    UPDATED: ("said_at", to_time),
+}

@@ -15,7 +15,7 @@ from everthread.bank.corrections import build_correction
 from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.compat.mem0 import records
 from everthread.compat.mem0.banks import MemoryBanks, MemoryNotFound
-from everthread.compat.mem0.filters import EXPIRES, names_an_id, to_time
+from everthread.compat.mem0.filters import EXPIRES, UPDATED, names_an_id, to_time
 from everthread.compat.mem0.ids import ID_NAMES, identify, name_bank, require_ids
 from everthread.compat.mem0.messages import check_memory_type, read_expiration, read_messages, read_metadata
 from everthread.embedders.base import Embedder
@@ -221,7 +221,7 @@ class Memories:
             raise BadInput("update changes nothing: expected a text, metadata or an expiration_date")
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise BadInput(f"invalid text: got {text!r}, expected text that is not blank")
-        changes: dict[str, Any] = {**read_metadata(metadata), records.UPDATED: now().isoformat()}
+        changes: dict[str, Any] = {**read_metadata(metadata), UPDATED: now().isoformat()}
         if expiration_date is not UNCHANGED:
             changes[EXPIRES] = read_expiration(expiration_date)
         bank, line = self.banks.require(memory_id)

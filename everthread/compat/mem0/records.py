@@ -9,12 +9,11 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from everthread.common.keys import META_PREFIX
-from everthread.compat.mem0.filters import EXPIRES
+from everthread.compat.mem0.filters import EXPIRES, UPDATED
 from everthread.compat.mem0.ids import APP, ID_NAMES, identify, owner_of
 from everthread.types import Hit, Line
 
 ACTOR = "actor_id"
-UPDATED = "updated_at"
 # Metadata that a record has as fields of its own. The app is in both places: hosted, and in the library's metadata.
 PROMOTED = (*(name for name in ID_NAMES if name != APP), ACTOR, EXPIRES)
 

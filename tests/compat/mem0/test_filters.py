@@ -28,6 +28,17 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
+def test_a_filter_knows_when_a_memory_was_updated(tmp_path: Path) -> None:
+    with Memory(store=tmp_path, embedder=HashEmbedder()) as memory:
+        ids = [
+            memory.add(text, user_id="nora", timestamp="2024-05-01")["results"][0]["id"] for text in ("tea", "chess")
+        ]
+        memory.update(ids[0], "coffee")
+        for operator, expected in (("gte", ["coffee"]), ("lt", ["chess"])):
+            found = memory.get_all(filters={"user_id": "nora", "updated_at": {operator: "2025-01-01"}})
+            assert [record["memory"] for record in found["results"]] == expected
+
+
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -51,6 +62,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         ({"role": "assistant"}, "rain"),
         ({"role": {"icontains": "USER"}}, "tea chess"),
         ({"created_at": {"gte": "2024-05-02"}}, "chess rain"),
+        ({"updated_at": {"gte": "2024-05-02"}}, "chess rain"),
+        ({"metadata": {"place": "Lisbon"}}, "tea"),
+        ({"metadata": {"place": "*", "year": {"gt": 2022}}}, "chess"),
+        ({"metadata": {"contains": {"place": "Lisbon"}}}, "tea"),
+        ({"metadata": {"ne": {"place": "Lisbon"}}}, "chess rain"),
         ({"agent_id": "*", "year": 2024}, "chess"),
         ({"AND": [{"place": "*"}, {"year": 2024}]}, "chess"),
         ({"OR": [{"year": 2022}, {"source.id": 7}]}, "tea rain"),
