@@ -114,7 +114,8 @@ class Authenticator:
 
 
 def find_authorization(headers: Headers) -> str | None:
-    """Return the Authorization of a request: the header, or one with the key of ours that another header holds."""
-    authorization, api_key = headers.get("authorization"), headers.get(API_KEY_HEADER, "").strip()
+    """Return the Authorization of a request: the header, or one with the key of ours that another header holds; None
+    if it is missing or blank."""
+    authorization, api_key = headers.get("authorization") or None, headers.get(API_KEY_HEADER, "").strip()
     is_own = (authorization or "").rpartition(" ")[2].startswith(KEY_PREFIX)
     return f"Bearer {api_key}" if api_key.startswith(KEY_PREFIX) and not is_own else authorization

@@ -962,6 +962,11 @@ def test_a_key_of_ours_in_the_query_is_never_sent_on(proxy: Proxy, query: str, p
     assert proxy.upstream.requests[-1].path == f"/v1/files{passed}"
 
 
+def test_a_blank_authorization_counts_as_none(proxy: Proxy) -> None:
+    assert proxy.post(user("Hello?"), headers={"Authorization": ""}).status_code == 200
+    assert web.get(f"{proxy.url}/api/v1/about", headers={"Authorization": ""}).status_code == 200
+
+
 def test_where_keys_are_required_a_key_of_the_upstream_is_not_enough(tmp_path: Path) -> None:
     with serve_proxy(tmp_path, key_required=True, proxy_key="sk-upstream") as proxy:
         for headers in ({}, {"Authorization": "Bearer sk-client"}):
