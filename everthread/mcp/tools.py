@@ -192,7 +192,7 @@ def sessions(
     shown = select_sessions(views)
     count = len(views) - len(shown)
     left_out = [f"{count} conversations are left out, because the answer would be too long."] if count else []
-    text = "\n".join(map(_describe, shown)) or "There are no conversations yet."
+    text = "\n".join(map(_describe, shown)) or f"There are no conversations {'since then' if start else 'yet'}."
     return _result(SessionsView(sessions=shown), text, *left_out)
 
 

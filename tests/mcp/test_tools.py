@@ -270,6 +270,7 @@ def test_sessions_are_listed_the_latest_first_with_their_summaries(
 
 def test_an_empty_bank_has_no_conversations(server: MemoryServer) -> None:
     assert text_of(call(server, "sessions")) == "There are no conversations yet."
+    assert text_of(call(server, "sessions", since="2024-01-01")) == "There are no conversations since then."
 
 
 def test_the_tools_are_listed_in_a_fixed_order_with_their_hints(server: MemoryServer, mode: str) -> None:
