@@ -126,6 +126,8 @@ FUNCTIONS: list[Callable[[str], object]] = [
     *(
         whatsapp_phrases.is_system_message,
         whatsapp_phrases.strip_edit_mark,
+        whatsapp_phrases.strip_media_note,
+        whatsapp_phrases.find_files,
         dates.looks_like_date,
         parse_moment,
         SMS.find_command,
