@@ -40,6 +40,7 @@ PASTED = "pasted text"  # which Claude makes an attachment without a name if it 
 
 _ROOT = "00000000-0000-"  # begins the id that the first messages of a conversation follow
 _EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
+_SAID = ("text", "voice_note")  # parts that are said or, in spoken messages, transcripts of it
 _KINDS = {"thinking": "thoughts", "tool_use": "calls of tools", "tool_result": "results of tools"}
 
 
@@ -152,9 +153,9 @@ def _read_text(message: Record, skipped: Counter[str]) -> str:
     """Return the text of the parts, or that of the message if no part is known."""
     parts = get_records(message, "content")
     for part in parts:
-        if (kind := get_text(part, "type")) != "text":
+        if (kind := get_text(part, "type")) not in _SAID:
             skipped[_KINDS.get(kind, "parts that are no text")] += 1
-    texts = [text for part in parts if part.get("type") == "text" and (text := get_text(part, "text"))]
+    texts = [text for part in parts if part.get("type") in _SAID and (text := get_text(part, "text"))]
     return "\n\n".join(texts).strip() if parts else get_text(message, "text").strip()
 
 
