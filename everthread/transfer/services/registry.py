@@ -46,6 +46,8 @@ SERVICES = {  # the module of each service, and the service's name
     "letta": "Letta",
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
+    "chatlist": "other chat programs",
+    "table": "tables in CSV",
 }
 UNIQUE_IDS = frozenset(  # ids are UUIDs
     ("chatgpt", "claude", "deepseek", "grok", "lechat", "librechat", "openwebui", "claudecode", "codex")

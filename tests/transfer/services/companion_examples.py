@@ -610,6 +610,52 @@ TEXTGEN: dict[str, Any] = {
         "assistant_1": {"timestamp": "May 01, 2025 10:01", "model_name": "qwen3"},
     },
 }
+CHAT_LIST: dict[str, Any] = {
+    "data": {
+        "chats": [
+            {
+                "id": "t1",
+                "chatTitle": "Doors",
+                "createdAt": "2025-05-01T10:00:00Z",
+                "messages": [
+                    {"uuid": "m0", "role": "system", "content": "Be kind."},
+                    {
+                        "uuid": "m1",
+                        "role": "user",
+                        "content": "Which door is red?",
+                        "createdAt": "2025-05-01T10:00:00Z",
+                    },
+                    {
+                        "uuid": "m2",
+                        "role": "assistant",
+                        "content": [{"type": "text", "text": "The right one."}],
+                        "createdAt": "2025-05-01T10:01:00Z",
+                    },
+                ],
+            }
+        ]
+    }
+}
+AI_STUDIO: dict[str, Any] = {
+    "runSettings": {"model": "models/gemini-2.5-pro"},
+    "systemInstruction": {},
+    "chunkedPrompt": {
+        "chunks": [
+            {"text": "Which door is red?", "role": "user", "createTime": "2025-05-01T10:00:00Z"},
+            {"text": "A door?", "role": "model", "isThought": True},
+            {"text": "The right one.", "role": "model", "createTime": "2025-05-01T10:01:00Z"},
+        ]
+    },
+}
+TRAINING = [
+    {"messages": [{"role": "user", "content": "Which door is red?"}, {"role": "assistant", "content": reply}]}
+    for reply in ("The left one.", "The right one.")
+]
+TABLE = (
+    "Conversation,Time,Author,Message\r\n"
+    'Doors,2025-05-01T10:01:00,AI,"The right one, ""Nora""."\r\n'
+    "Doors,2025-05-01T10:00:00,Human,Which door is red?\r\n"
+).encode("utf-8-sig")
 FILES = {  # service -> the name of a file and its content, one for each form
     "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
     "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
@@ -628,6 +674,12 @@ FILES = {  # service -> the name of a file and its content, one for each form
     "codex": [("rollout-2026-06-02T20-00-00-x1.jsonl", rows(*CODEX))],
     "langchain": [("history.json", plain(LANGCHAIN))],
     "llamaindex": [("chat_store.json", plain(LLAMAINDEX))],
+    "chatlist": [
+        ("typingmind.json", plain(CHAT_LIST)),
+        ("Doors", plain(AI_STUDIO)),
+        ("training.jsonl", rows(*TRAINING)),
+    ],
+    "table": [("copilot-activity-history.csv", TABLE)],
     "letta": [("Aria.af", plain(LETTA))],
     "mem0": [("memories.json", plain(MEM0))],
 }

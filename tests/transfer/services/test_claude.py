@@ -58,7 +58,8 @@ def test_the_parts_of_a_message_are_read_and_its_text_if_it_has_no_parts() -> No
 
 
 def test_thoughts_and_artifacts_in_the_text_of_older_messages_are_cut_out() -> None:
-    old = '<antThinking>A list.</antThinking>\n\nHere it is:\n\n<antArtifact identifier="a" type="text">1\n</antArtifact>\n\nOk?'
+    artifact = '<antArtifact identifier="a" type="text">1\n</antArtifact>'
+    old = f"<antThinking>A list.</antThinking>\n\nHere it is:\n\n{artifact}\n\nOk?"
     built = build_conversation(talk(message("a", "assistant", said(old))), {})
     assert [each.text for each in built.messages] == ["Here it is:\n\n\n\nOk?"]
     assert built.skipped == {"thoughts": 1, "artifacts": 1}
