@@ -22,7 +22,7 @@ from everthread.transfer.services.fields import Record, get_text
 from everthread.transfer.whatsapp_phrases import DAY_PERIOD, is_morning
 
 _MARK = "[LINE]"  # begins the file
-# What stands before or after the name of the person or the group in the first line.
+# Words before and after the name of the person or the group, in the first row of a file.
 _BEFORE_NAME = ("Chat history with ", "Chat history in ", "ประวัติการสนทนากับ ", "ประวัติการแชทกับ ", "与", "與")
 _AFTER_NAME = ("とのトーク履歴", "のトーク履歴", "的聊天记录", "的聊天記錄", "님과 나눈 대화", "님과의 대화")
 _DATE = re.compile(r"(?P<year>\d{4})[/.](?P<month>\d{1,2})[/.](?P<day>\d{1,2})\s?(?:[(（].{1,20}[)）]|\S{1,20})?")
@@ -63,7 +63,7 @@ def _read_heading(file: ExportFile) -> str:
 
 
 def _find_title(heading: str) -> str:
-    """Return the name of the person or the group in the first line of a file."""
+    """Return the name of the person or the group in the heading of a file."""
     after = next((words for words in _AFTER_NAME if heading.endswith(words)), "")
     before = next((words for words in _BEFORE_NAME if heading.startswith(words)), "")
     return heading.removesuffix(after).removeprefix(before).strip() or heading
