@@ -132,7 +132,6 @@ FUNCTIONS: list[Callable[[str], object]] = [
         transcript_styles.rewrite_stamp_before,
         transcript_styles.rewrite_stamp_after,
         transcript_styles.rewrite_angle,
-        transcript_styles.rewrite_heading,
         lambda text: transcript_styles.find_style([text]),
         parse_moment,
         SMS.find_command,

@@ -9,17 +9,18 @@ The first messages of a file show its style. A style rewrites the beginning of a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 
 from everthread.transfer.dates import looks_like_date, parse_moment
 from everthread.types import Role
 
 Style = Callable[[str], str | None]  # returns the line as `[time] Name: text`; None for one that begins no message
 
-PERSONS = frozenset(("you", "user", "human", "me"))
+PERSONS = frozenset(("you", "user", "human", "me", "prompt", "question"))
 ASSISTANTS = frozenset(("assistant", "ai", "ai assistant", "bot", "chatbot", "chatgpt"))  # in any transcript
-SERVICES = frozenset(("claude", "gemini", "grok", "copilot", "deepseek", "perplexity", "le chat"))
-ROLE_OF = {"prompt": "User", "response": "Assistant", "question": "User", "answer": "Assistant"}  # names in headings
+SERVICES = frozenset(("claude", "gemini", "grok", "copilot", "deepseek", "perplexity", "le chat", "response", "answer"))
+NAMES = {"prompt": "User", "question": "User", "response": "Assistant", "answer": "Assistant"}
 MAX_HEAD_LINES = 200  # with words, in which the first message is looked for
 
 _NAME = r"(?P<name>[^:：\[\]<>()*#]{1,40}?)"
@@ -32,8 +33,10 @@ _STAMP_AFTER = re.compile(
 )
 _ANGLE = re.compile(r"(?:\[(?P<stamp>[^\]]{3,60})\]\s?)?<[ @+%&~]?(?P<name>[^<>\s]{1,40})>\s(?P<text>.*)")
 _BOLD = re.compile(rf"(?P<mark>\*\*|__){_NAME}(?::(?P=mark)|(?P=mark):)\s*(?P<text>.*)")
-_HEADING = re.compile(rf"#{{1,6}}\s+(?:\*\*)?{_NAME}:?(?:\*\*)?:?")
-_SAID = re.compile(rf"(?:#{{1,6}}\s+)?{_NAME} said:?")
+_HEADING = re.compile(rf"#{{1,6}}\s+(?:\*\*)?{_NAME}:?(?:\*\*)?:?(?P<text>)")
+_SAID = re.compile(rf"(?:#{{1,6}}\s+)?{_NAME} said:?(?P<text>)")
+_WITH_NAMES = (_BOLD, _HEADING, _SAID)
+_MIN_LINES = 2  # in a style, in a file with another beginning, such as a title
 
 
 def find_style(lines: Iterable[str]) -> Style | None:
@@ -43,14 +46,12 @@ def find_style(lines: Iterable[str]) -> Style | None:
         lines: its first lines with words.
     """
     head = list(lines)
-    for style in (rewrite_heading, rewrite_said):
-        if any(map(style, head)):
+    for style in (rewrite_stamp_before, rewrite_stamp_after, rewrite_angle):
+        if any(map(style, head[:1])) or sum(style(line) is not None for line in head) >= _MIN_LINES:
             return style
-    for line in head:
-        for style in (rewrite_stamp_before, rewrite_stamp_after, rewrite_angle):
-            if style(line):
-                return style
-    return _find_bold(head)
+    speakers = [(pattern, _find_roles(pattern, head)) for pattern in _WITH_NAMES]
+    speakers.append((_BOLD, _list_names(_BOLD, head)[:2]))
+    return next((partial(rewrite_name, pattern, names) for pattern, names in speakers if len(names) > 1), None)
 
 
 def find_role(name: str, in_style: bool) -> Role:
@@ -78,34 +79,29 @@ def rewrite_angle(line: str) -> str | None:
     return _join(match) if match else None
 
 
-def rewrite_heading(line: str) -> str | None:
-    """Rewrite `## Prompt:`, as tools that save the pages of services write it."""
-    match = _HEADING.fullmatch(line)
-    name = ROLE_OF.get(match["name"].casefold(), match["name"]) if match else ""
-    return f"{name}:" if _is_role(name) else None
+def rewrite_name(pattern: re.Pattern[str], speakers: Collection[str], line: str) -> str | None:
+    """Rewrite `**Ann:** hi`, `## Prompt:` or `You said:`.
+
+    Args:
+        pattern: of such a line.
+        speakers: the names; others are part of a message.
+        line: the line.
+    """
+    match = pattern.fullmatch(line)
+    if match is None or match["name"] not in speakers:
+        return None
+    return f"{NAMES.get(match['name'].casefold(), match['name'])}: {match['text']}"
 
 
-def rewrite_said(line: str) -> str | None:
-    """Rewrite `You said:`, which is in the copied text of a service's page."""
-    match = _SAID.fullmatch(line)
-    return f"{match['name']}:" if match and _is_role(match["name"]) else None
+def _find_roles(pattern: re.Pattern[str], head: Sequence[str]) -> list[str]:
+    """Return the first names of a person and of an assistant; a later one, such as "Answer", is part of a message."""
+    names = _list_names(pattern, head)
+    first = (next((name for name in names if name.casefold() in role), "") for role in (PERSONS, ASSISTANTS | SERVICES))
+    return [name for name in first if name]
 
 
-def _find_bold(head: Sequence[str]) -> Style | None:
-    """Return the style of `**Ann:** hi`, in which the first two names are the speakers; None without them."""
-    names = [match["name"] for line in head if (match := _BOLD.fullmatch(line))]
-    roles = [name for name in names if _is_role(name)]
-    speakers = set(roles or list(dict.fromkeys(names))[:2])
-
-    def rewrite_bold(line: str) -> str | None:
-        match = _BOLD.fullmatch(line)
-        return f"{match['name']}: {match['text']}" if match and match["name"] in speakers else None
-
-    return rewrite_bold if speakers else None
-
-
-def _is_role(name: str) -> bool:
-    return name.casefold() in PERSONS | ASSISTANTS | SERVICES
+def _list_names(pattern: re.Pattern[str], head: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(match["name"] for line in head if (match := pattern.fullmatch(line))))
 
 
 def _is_date(stamp: str) -> bool:

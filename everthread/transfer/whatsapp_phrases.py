@@ -63,6 +63,8 @@ def is_system_message(text: str) -> bool:
 
 def find_files(text: str) -> list[str]:
     """Return the names of the files that were exported with a message."""
+    if "<" not in text and " (" not in text:  # for speed
+        return []
     return [match["iphone"] or match["android"] or match["document"] for match in _FILES.finditer(text)]
 
 

@@ -50,6 +50,15 @@ def test_names_may_be_bold(tmp_path: Path) -> None:
     assert named == [("user", "Ann", "hi"), ("user", "Luna", "hello\n**Note**: see")]
 
 
+def test_a_heading_in_a_reply_is_not_a_name(tmp_path: Path) -> None:
+    reply = "Here:\n## Question\nShade?\n## Answer\nYes."
+    assert read_all(tmp_path, f"**You:** hi\n**ChatGPT:** {reply}\n") == [
+        ("user", "You", "hi"),
+        ("assistant", "ChatGPT", reply),
+    ]
+    assert read_all(tmp_path, f"## You\nhi\n## Claude\n{reply}\n")[1:] == [("assistant", "Claude", reply)]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -88,6 +97,7 @@ def test_speakers_that_are_called_like_a_role_have_it(tmp_path: Path) -> None:
         ("05/06/2024 18:05 Ann: hi\n", "begins with an invalid or ambiguous time"),
         ("Ann (18:05): hi\n", "has no date"),
         ("# Plants\n\nDo ferns need shade?\n", "has no speaker"),
+        ("# Plants\n## Question\nShade?\n**Note:** see\nLunch (2024-05-06 12:30)\n", "has no speaker"),
     ],
 )
 def test_a_time_that_is_not_certain_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
