@@ -42,6 +42,7 @@ _SENDERS = ("role", "from", "author", "sender")
 _TEXTS = ("content", "text", "value", "message", "say")
 _PARTS = ("content", "contentParts", "fragments", "parts")
 _TIMES = ("created_at", "createdAt", "createTime", "create_time", "created", "timestamp", "time")
+_OF_OTHERS = frozenset(("isCreatedByUser", "from_id"))  # of LibreChat and Telegram, where people may be called "AI"
 _KINDS = {"system": "instructions", "tool": "results of tools"}
 _THOUGHTS = ("thinking", "reasoning", "ma")  # types of parts; the last in big-AGI
 
@@ -131,7 +132,7 @@ def _is_conversation(value: object) -> bool:
     """Return whether a value has messages of which the first has a role and a text, and no other service's fields."""
     first = next(iter(_find_messages(get_record(value)) or ()), {})
     has_text = any(isinstance(first.get(name), str | list) for name in (*_TEXTS, *_PARTS))
-    return has_text and _find_role(first) is not None and "isCreatedByUser" not in first
+    return has_text and _find_role(first) is not None and _OF_OTHERS.isdisjoint(first)
 
 
 def _is_of_chat_api(record: Record) -> bool:

@@ -10,6 +10,7 @@ from everthread.memory import Memory
 from everthread.transfer.importing import CheckedFile, check_file, import_lines
 from everthread.transfer.services.chatlist import build_conversation
 from transfer.services.companion_examples import AI_STUDIO, CHAT_LIST, TRAINING, rows
+from transfer.services.messenger_exports import telegram_export, telegram_message, to_json
 from transfer.services.reading import shown, times
 
 DOORS = [("user", "Which door is red?"), ("assistant", "The right one.")]
@@ -77,6 +78,11 @@ def test_conversations_with_the_same_beginning_are_not_mixed(tmp_path: Path, mem
     assert import_lines(memory, source)["added"] == 4
     assert [each.lines for each in memory.sessions()] == [2, 2]
     assert import_lines(memory, check_file(path))["added"] == 0
+
+
+def test_a_bot_of_telegram_may_have_the_name_of_a_role(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_bytes(to_json(telegram_export([telegram_message(1, **{"from": "ChatGPT"})])))
+    assert check_file(tmp_path / "result.json").contents.services == ("Telegram",)
 
 
 def test_a_value_without_messages_is_named(tmp_path: Path) -> None:
