@@ -32,7 +32,7 @@ from everthread.text.arithmetic import is_sum
 from everthread.text.indentation import indent
 from everthread.text.mention import find_mention
 from everthread.text.tokens import estimate_tokens
-from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
+from everthread.transfer import dates, transcript, transcript_styles, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine
 
 pytestmark = pytest.mark.slow  # long texts, read several times
@@ -126,7 +126,13 @@ FUNCTIONS: list[Callable[[str], object]] = [
     *(
         whatsapp_phrases.is_system_message,
         whatsapp_phrases.strip_edit_mark,
+        whatsapp_phrases.strip_media_note,
+        whatsapp_phrases.find_files,
         dates.looks_like_date,
+        transcript_styles.rewrite_stamp_before,
+        transcript_styles.rewrite_stamp_after,
+        transcript_styles.rewrite_angle,
+        lambda text: transcript_styles.find_style([text]),
         parse_moment,
         SMS.find_command,
     ),

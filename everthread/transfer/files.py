@@ -35,6 +35,7 @@ _ARCHIVES = {  # by their first bytes; a zip archive without files begins with i
     b"PK\x05\x06": "a zip archive",
     b"\x1f\x8b": "a gzip archive",
     b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
 }
 COPIED_BYTES = 2**20  # of a file in UTF-16, at a time; a longer copy is on the disk
 MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
@@ -163,7 +164,9 @@ def parse_json(text: str, path: Path, line: int | None = None) -> object:
         if not text.strip():
             raise file_error(path, "", "empty", "give a file with content") from None
         where = f"line {line or error.lineno}, column {error.colno}"
+        is_cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         remedy = "correct or remove that line" if line else "correct it"
+        remedy = "the file is cut off: download or export it again" if is_cut and not line else remedy
         raise file_error(path, where, f"not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits, NaN, or deep nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -259,6 +259,9 @@ def _recognize(path: Path) -> str:
             return "realtalk"
     if messages.is_messages(value):
         return "messages"
+    if isinstance(first, dict) and ("chara_card" in str(first.get("spec")) or "first_mes" in first):
+        what, remedy = "this is a character card, not a chat", "import it as a character (everthread characters import)"
+        raise file_error(path, "", what, remedy)
     raise ConfigError(
         f"unrecognised JSON: {describe_json(value)}. Supported are exports of services, messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '

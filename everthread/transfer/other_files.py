@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from everthread.errors import BadFile
 from everthread.transfer.files import file_error
-from everthread.transfer.services.export import Export, ExportFile
+from everthread.transfer.services.export import Export
 from everthread.transfer.services.registry import describe_services
 
 HEAD_BYTES = 2**16  # of a file, in which a web page names the service
@@ -47,7 +46,7 @@ def check_is_chat(path: Path, export: Export) -> None:
         raise file_error(path, "", f"this is {OFFICE_DOCUMENT}, not a chat", describe_remedy())
     is_alone = len(export.files) == 1 and export.files[0].name == path.name
     for file in export.files if is_alone else export.named("*.htm", "*.html"):
-        head = _read_head(file)
+        head = file.read_beginning(HEAD_BYTES)
         if _PAGE.match(head):
             remedy = next((remedy for mark, remedy in _PAGE_REMEDIES if mark in head), _OTHER_PAGE)
             if is_alone or remedy != _OTHER_PAGE:
@@ -66,11 +65,3 @@ def _find_kind(path: Path, head: bytes) -> str | None:
     """Return what a file is by its first bytes; of a table, which begins with any words, by its name."""
     kind = next((kind for pattern, kind in _KINDS if pattern.match(head)), None)
     return "a table" if path.suffix.lower() in _TABLES else kind
-
-
-def _read_head(file: ExportFile) -> bytes:
-    try:
-        with file.open() as opened:
-            return opened.read(HEAD_BYTES)
-    except BadFile:
-        return b""

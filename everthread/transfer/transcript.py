@@ -18,9 +18,12 @@ r"""Plain text transcripts:
 - Any other line continues the message before it. Blank lines are ignored. A line that looks like one of the above, but
   has an impossible or ambiguous date, is an error.
 
+In a file that does not begin in this way, messages may begin in one of the styles of `transcript_styles`, after lines
+without a speaker such as a title, which are left out.
+
 A message without a time is one second after the message before it, or at the header's time; without any date in the
 file it has no time. `files.KeyGenerator` describes how a message is recognised in another file. The caller names the
-speakers that are the bot, because the text does not.
+speakers that are the bot; otherwise those are who are called like a role, such as "Assistant".
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import islice
 from pathlib import Path
 
 from everthread.errors import BadFile
@@ -41,6 +45,7 @@ from everthread.transfer.files import (
     read_numbered_lines,
     shorten,
 )
+from everthread.transfer.transcript_styles import MAX_HEAD_LINES, Style, find_role, find_style
 from everthread.types import NewLine, Role
 
 MIDNIGHT_GAP = timedelta(hours=12)
@@ -52,6 +57,7 @@ PARTICLES = frozenset(
 
 _MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{MAX_NAME_CHARS}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
 _WITH_STAMP = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
+_RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,}|Powered by \[.{1,200})")  # a line of Markdown between and after messages
 _DATE_DECORATION = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
@@ -70,7 +76,8 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         BadFile: a line is invalid.
     """
     keys, session, name = KeyGenerator(), 0, ""
-    for message in _read_messages(path, tz):
+    style = _find_style(path, tz)
+    for message in _read_messages(path, tz, style):
         text = "\n".join(part for part in message.parts if part)
         if not text:
             what = f"{message.name} says nothing"
@@ -83,6 +90,7 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         if is_first:
             session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
+        role = role if assistant else find_role(message.name, in_style=style is not None)
         undated = message.said_at is None
         line = NewLine(text, message.name, role, message.said_at, name, key=key, undated=undated)
         yield check_line(line, path, f"line {message.number}")
@@ -148,13 +156,27 @@ class _Clock:
         return self.last
 
 
-def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
+def _find_style(path: Path, tz: tzinfo) -> Style | None:
+    """Return the style of a transcript that begins neither with a message nor with a date; None for another one."""
+    head = list(islice((text for _, line in read_numbered_lines(path) if (text := line.strip())), MAX_HEAD_LINES))
+    first = head[0] if head else ""
+    is_plain = _parse_header(first, tz) is not None or _start_message(path, 1, first, _Clock(tz)) is not None
+    return None if is_plain else find_style(head)
+
+
+def _read_messages(path: Path, tz: tzinfo, style: Style | None) -> Iterator[_Message]:
     clock = _Clock(tz)
     message: _Message | None = None
     for number, line in read_numbered_lines(path):
         text = line.strip()
         if not text:
             continue
+        rewritten = style(text) if style else None
+        if style and rewritten is None:
+            if message is not None and not _RULE.fullmatch(text):
+                message.parts.append(text)
+            continue
+        text = rewritten or text
         header = _parse_header(text, tz)
         if header is not None:
             clock.start_session(header)

@@ -42,7 +42,14 @@ from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
 from everthread.transfer.types import DATE_ORDERS
-from everthread.transfer.whatsapp_phrases import LTR_MARK, MARKS, find_files, is_system_message, strip_edit_mark
+from everthread.transfer.whatsapp_phrases import (
+    LTR_MARK,
+    MARKS,
+    find_files,
+    is_system_message,
+    strip_edit_mark,
+    strip_media_note,
+)
 from everthread.transfer.whatsapp_stamps import Reading, Stamp, find_reading, is_possible, match_stamp
 from everthread.types import NewLine, Role
 
@@ -61,6 +68,7 @@ SERVICE = "whatsapp"
 TITLE_PREPOSITIONS = frozenset(("-", "with", "mit", "con", "avec", "com", "met", "med", "cu", "z", "s", "с", "з", "με"))
 QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
+MIN_NOTICE_CHARS = 30  # of the notice of encryption, in any language
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
 _COPY = re.compile(r" \(\d{1,3}\)$")  # a browser adds it to the name of a file that was downloaded again
 _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL)
@@ -167,19 +175,20 @@ def _read_chat(
     """Yield the messages of one chat."""
     keys = KeyGenerator()
     previous: tuple[str, ...] = ()
-    for number, stamp, content in chat.read_messages(reading):
+    for position, (number, stamp, content) in enumerate(chat.read_messages(reading)):
         said_at = _parse_said_at(chat, number, stamp, reading)
-        name, text = _split_name(content)
+        name, full_text = _split_name(content)
+        text = strip_media_note(full_text)
         if name not in speakers.names:
             skipped["notices"] += 1
-        elif is_system_message(text) or _is_marked_notice(name, text, speakers.group):
+        elif is_system_message(full_text) or _is_marked_notice(name, full_text, speakers.group, is_first=not position):
             skipped["without words"] += 1
         else:
             current = (said_at.isoformat(), name, text)
             key = keys.next_key(*current, *(previous if said_at.second == 0 else ()), timed=True)
-            previous = current
+            previous = (*current[:2], full_text)
             role: Role = "assistant" if name in assistant else "user"
-            metadata = {"attachments": files} if (files := find_files(text)) else {}
+            metadata = {"attachments": files} if (files := find_files(full_text)) else {}
             line = NewLine(text, name, role, said_at.replace(tzinfo=tz), metadata=metadata, key=key)
             yield check_line(line, chat.file.path, chat.place(number))
 
@@ -306,9 +315,14 @@ def _split_name(content: str) -> tuple[str, str]:
     return parts["name"].strip(NAME_PREFIXES), strip_edit_mark(parts["text"].strip(" \n"))
 
 
-def _is_marked_notice(name: str, text: str, group: str | None) -> bool:
-    """Return whether a message is an iPhone's notice, under the name of the group, or of the person it is about."""
-    return text.startswith(LTR_MARK) and (name == group or text.lstrip(NAME_PREFIXES).startswith(f"{name} "))
+def _is_marked_notice(name: str, text: str, group: str | None, is_first: bool) -> bool:
+    """Return whether a message is an iPhone's notice, under the name of the group, or of the person it is about.
+
+    The first message of a chat is usually the notice of its encryption, in the language of the phone.
+    """
+    is_sentence = len(text) >= MIN_NOTICE_CHARS and not {":", "\n"} & set(text)  # no poll, and no place
+    is_about = name == group or text.lstrip(NAME_PREFIXES).startswith(f"{name} ")
+    return text.startswith(tuple(MARKS)) and (is_about or (is_first and is_sentence))
 
 
 class _Speakers:

@@ -26,20 +26,29 @@ BEFORE_TIME = f"(?:{_join_phrases('before_time')})"  # a pattern, of words betwe
 AFTER_DATE = f"(?:{_join_phrases('after_date')})"  # a pattern
 AFTER_TIME = f"(?:{_join_phrases('after_time')})"  # a pattern
 _MORNING = re.compile(_join_phrases("am"), re.IGNORECASE)
-_FILE = (  # a pattern, of "<attached: 00000012-PHOTO.jpg>" (iPhone) and "IMG-20240605-WA0001.jpg (file attached)"
-    r"(?:<[^<>:\n]{1,40}:\s(?P<iphone>\d{8}-[^<>\n]{1,200})>|"
-    r"(?P<android>[A-Z]{3}-\d{8}-WA\d{1,9}\.\w{1,9}) \([^()\n]{1,40}\))"
+_IPHONE_FILE = r"<[^<>:\n]{1,40}:\s(?P<iphone>\d{8}-[^<>\n]{1,200})>"  # "<attached: 00000012-PHOTO.jpg>"
+_ANDROID_FILE = (  # "IMG-20240605-WA0001.jpg (file attached)", or a document under its own name
+    r"(?:(?P<android>[A-Z]{3}-\d{8}-WA\d{1,9}\.\w{1,9}) \([^()\n]{1,40}\)|"
+    rf"(?P<document>[^\n{MARKS}]{{1,200}}\.\w{{1,9}}) \((?:{_join_phrases('attached')})\))"
 )
-_FILES = re.compile(_FILE)
+_FILE = rf"(?:{_IPHONE_FILE}|{_ANDROID_FILE})"
+_FILES = re.compile(_FILE, re.IGNORECASE)
+_OMITTED = rf"<{MARK}?(?:{_join_phrases('omitted')})>"
+_LEFT_OUT = rf"(?:{_join_phrases('left_out')})"
 _EDIT_MARK = re.compile(rf"<(?:{_join_phrases('edited')})\.?>", re.IGNORECASE)
 _WORDLESS = re.compile(
-    rf"{MARK}?(?:{_FILE}|<{MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
+    rf"{MARK}?(?:{_FILE}|{_OMITTED}|{_LEFT_OUT}|(?:{_join_phrases('deleted')})[.。]?)|null|",
     re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark, because a person may write the same
-    rf"{MARK}(?:(?:{_join_phrases('notices')}).*|[^\n]{{1,200}}{MARK}(?:{_join_phrases('left_out')}|{_FILE}))",
+    rf"{MARK}(?:(?:{_join_phrases('notices')}).*|[^\n]{{1,200}}{MARK}(?:{_LEFT_OUT}|{_FILE}))",
     re.IGNORECASE | re.DOTALL,
 )
+_DOCUMENT = re.compile(  # "Lease.pdf • 3 pages document omitted", with marks of direction before the numbers and words
+    rf"[^\n]{{1,200}}\.\w{{1,9}}(?: • [^\n]{{1,40}})? ?{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE
+)
+_OMITTED_BEFORE = re.compile(rf"{MARK}?{_OMITTED}\n", re.IGNORECASE)  # the text of a picture
+_LEFT_OUT_AFTER = re.compile(rf"{MARK}{_LEFT_OUT}", re.IGNORECASE)
 
 
 def is_morning(day_period: str) -> bool:
@@ -49,12 +58,22 @@ def is_morning(day_period: str) -> bool:
 
 def is_system_message(text: str) -> bool:
     """Return whether WhatsApp wrote the message, not the person."""
-    return _WORDLESS.fullmatch(text) is not None or _MARKED.fullmatch(text) is not None
+    return any(pattern.fullmatch(text) for pattern in (_WORDLESS, _MARKED, _DOCUMENT))
 
 
 def find_files(text: str) -> list[str]:
     """Return the names of the files that were exported with a message."""
-    return [match["iphone"] or match["android"] for match in _FILES.finditer(text)]
+    if "<" not in text and " (" not in text:  # for speed
+        return []
+    return [match["iphone"] or match["android"] or match["document"] for match in _FILES.finditer(text)]
+
+
+def strip_media_note(text: str) -> str:
+    """Return the message without the note in place of a picture or a file that was left out of the export."""
+    before = _OMITTED_BEFORE.match(text)
+    text = text[before.end() :] if before else text
+    mark = max(map(text.rfind, MARKS))
+    return text[:mark].rstrip() if mark > 0 and _LEFT_OUT_AFTER.fullmatch(text, mark) else text
 
 
 def strip_edit_mark(text: str) -> str:

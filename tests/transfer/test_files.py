@@ -120,6 +120,14 @@ def test_a_long_invalid_value_is_shortened() -> None:
     assert len(shorten("x" * 1000)) == 60
 
 
+@pytest.mark.parametrize("text", ['[{"role": "user", "content": "Do fe', '[{"role": "user"}, ', '{"messages": [1'])
+def test_json_that_is_cut_off_is_to_be_downloaded_again(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(text)
+    with pytest.raises(BadFile, match=r"not JSON \(.*\); the file is cut off: download or export it again"):
+        load_json(path)
+
+
 def test_an_archive_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "chat.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -132,5 +140,8 @@ def test_an_archive_is_recognised(tmp_path: Path) -> None:
         read_text(path)
     compressed = tmp_path / "chat.txt.gz"
     compressed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
+    (tmp_path / "chat.rar").write_bytes(b"Rar!\x1a\x07\x01\x00")
+    with pytest.raises(BadFile, match="this is a RAR archive"):
+        read_text(tmp_path / "chat.rar")
     with pytest.raises(BadFile, match="this is a gzip archive"):
         read_text(compressed)

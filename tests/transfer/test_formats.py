@@ -56,6 +56,14 @@ def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
         assert len(str(raised.value)) - len(str(path)) < 500
 
 
+@pytest.mark.parametrize("card", [{"spec": "chara_card_v2", "data": {}}, {"name": "Ann", "first_mes": "Hi"}])
+def test_a_character_card_is_no_chat(tmp_path: Path, card: dict[str, object]) -> None:
+    path = tmp_path / "ann.json"
+    path.write_text(json.dumps(card), encoding="utf-8")
+    with pytest.raises(BadFile, match=r"this is a character card, not a chat; import it as a character"):
+        open_reader(path)
+
+
 @pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])
 def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, text: str) -> None:
     path = tmp_path / "what.txt"

@@ -360,6 +360,14 @@ def test_marked_messages_that_begin_with_the_name_of_their_speaker_are_notices(t
     assert skipped == {"without words": 3}
 
 
+def test_the_first_message_of_an_iphone_is_the_notice_of_encryption_in_any_language(tmp_path: Path) -> None:
+    notice = "\u200eXabarlar va qo‘ng‘iroqlar boshidan oxirigacha shifrlangan."
+    messages, skipped = read_chat(tmp_path, f"Ann: {notice}", "Ann: Hi", "Bob: Hello")
+    assert (messages, skipped) == ([("Ann", "Hi"), ("Bob", "Hello")], {"without words": 1})
+    for first in ("\u200ePOLL:\nWhich day shall we leave for Rome?", "\u200e+49 170 1234567"):
+        assert read_chat(tmp_path, f"Ann: {first}", "Ann: Hi")[0] == [("Ann", first), ("Ann", "Hi")]
+
+
 @pytest.mark.parametrize("space", ["\t", "\n"])
 def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
     began = perf_counter()

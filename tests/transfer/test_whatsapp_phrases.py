@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.transfer.whatsapp_phrases import find_files, is_system_message, strip_edit_mark
+from everthread.transfer.whatsapp_phrases import find_files, is_system_message, strip_edit_mark, strip_media_note
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,14 @@ from everthread.transfer.whatsapp_phrases import find_files, is_system_message, 
         "\u200eVideollamada perdida", "\u200eAppel vocal, \u200e3 min", "\u200eDu wurdest hinzugefügt",
         "\u200eDeine Sicherheitsnummer für Bob hat sich geändert.", "\u200eYou created this group",
         "\u200eNachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt.", "\u200eGemiste spraakoproep",
+        "Mietvertrag.pdf • \u200e3 pages \u200edocument omitted", "Invoice 12.pdf (file attached)",
+        "\u200egörüntü dahil edilmedi", "\u200eизображение отсутствует", "\u200egambar tidak disertakan",
+        "\u200ebild utelämnad", "\u200eei kuvaa",
+        "\u200eไม่มีรูปภาพ", "\u200ebillede udeladt", "\u200eobraz pominięty", "\u200eobrázek vynechán",
+        "\u200e画像は含まれていません", "\u200e圖片已略去", "\u200e이미지 생략됨", "\u200fהתמונה הושמטה",
+        "<Media har utelämnats>", "<Mediefil udeladt>", "<Медіа пропущено>", "<Média vynechána>", "<Bỏ qua Media>",
+        "Det här meddelandet raderades", "\u200eПропущенный аудиозвонок",
+        "\u200eCevapsız sesli arama", "\u200eПропущений відеодзвінок", "このメッセージは削除されました。",
     ],
 )  # fmt: skip
 def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str) -> None:
@@ -27,7 +35,8 @@ def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "<sigh>", "<https://example.org>", "\u200e+49 170 1234567", "image omitted, sorry", "voice call at eight?",
+        "<sigh>", "Ei kuvaa", "Fără audio", "ไม่มีรูปภาพ",
+        "<https://example.org>", "\u200e+49 170 1234567", "image omitted, sorry", "voice call at eight?",
         "Sprachanruf um acht?", "Du hast recht", "\u200eDu hast +49 170 1234567",
         "\u200ePOLL:\nWhich day?", "This message was deleted by you",
         "Our fern \u200e<Anhang: 00000012-PHOTO-2024-06-05.jpg>", "IMG-20240605-WA0001.jpg (Datei angehängt)\nOur fern",
@@ -56,7 +65,15 @@ def test_the_mark_of_an_edited_message_is_removed_in_other_languages(mark: str) 
     assert strip_edit_mark(f"<sigh> \u200e{mark}") == "<sigh>"
 
 
+def test_the_note_in_place_of_a_picture_is_removed_from_its_words() -> None:
+    assert strip_media_note("Our fern \u200eimage omitted") == "Our fern"
+    assert strip_media_note("<Media omitted>\nOur fern") == "Our fern"
+    for other in ("Our fern image omitted", "See <Media omitted>", "Our fern \u200e<attached: 00000012-PHOTO.jpg>"):
+        assert strip_media_note(other) == other
+
+
 def test_files_are_named() -> None:
     assert find_files("Our fern \u200e<adjunto: 00000012-PHOTO.jpg>") == ["00000012-PHOTO.jpg"]
     assert find_files("IMG-20240605-WA0001.jpg (file attached)\nOur fern") == ["IMG-20240605-WA0001.jpg"]
+    assert find_files("\u200eInvoice 12.pdf (file attached)\nFor May") == ["Invoice 12.pdf"]
     assert find_files("<sigh> (file attached)") == []

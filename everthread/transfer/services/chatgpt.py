@@ -34,6 +34,9 @@ _MARK = re.compile("\ue200(?P<kind>[^\ue200-\ue202]*)(?:\ue202(?P<content>[^\ue2
 _LABELLED = ("url", "link_title")  # kinds of marks whose first part is shown, and not only leads to a source
 _NAMED = "entity"  # the kind of a mark whose content is a JSON list of a kind and the name that is shown
 _LEFT_OVER = re.compile("[\ue200-\ue202]")
+_OLD_CITATION = re.compile(  # "【12†source】" until 2025, and ":contentReference[oaicite:0]{index=0}"
+    r"\s?(?:【\d{1,4}(?::\d{1,4})?†[^【】\n]{0,200}】|:contentReference\[oaicite:\d{1,4}\]\{index=\d{1,4}\})"
+)
 _KINDS = {  # of content that is not said, with the plural under which it is counted
     "user_editable_context": "custom instructions",
     "model_editable_context": "custom instructions",
@@ -119,6 +122,7 @@ def _build_message(name: str, node: Record, is_shown: bool, skipped: Counter[str
     text, kind = "", _find_reason(message, role)
     if not kind:
         text = _read_text(message, skipped)
+        text = text if role == "user" else _OLD_CITATION.sub("", text).strip()
         kind = "" if text else "messages without text"
     if kind and message:
         skipped[kind] += 1

@@ -21,6 +21,7 @@ from everthread.transfer.services.conversation import (
     ReadOptions,
     build_all,
 )
+from everthread.transfer.services.cuts import cut_blocks
 from everthread.transfer.services.entries import drop_empty
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import (
@@ -38,8 +39,13 @@ NAME = "Claude"
 PERSON = "user"
 PASTED = "pasted text"  # which Claude makes an attachment without a name if it is long
 
+_TAGS = (  # in the text of messages of 2024
+    ("<antThinking>", "</antThinking>", "thoughts"),
+    ("<antArtifact ", "</antArtifact>", "artifacts"),
+)
 _ROOT = "00000000-0000-"  # begins the id that the first messages of a conversation follow
 _EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
+_SAID = ("text", "voice_note")  # parts that are said or, in spoken messages, transcripts of it
 _KINDS = {"thinking": "thoughts", "tool_use": "calls of tools", "tool_result": "results of tools"}
 
 
@@ -86,7 +92,7 @@ def build_conversation(value: object, names: Mapping[str, str], attachments: boo
         messages,
         get_text(record, "name") or None,
         parse_iso(record.get("created_at")),
-        skipped=skipped,
+        skipped=+skipped,
         owner=person,
         assistant=NAME,
     )
@@ -152,10 +158,14 @@ def _read_text(message: Record, skipped: Counter[str]) -> str:
     """Return the text of the parts, or that of the message if no part is known."""
     parts = get_records(message, "content")
     for part in parts:
-        if (kind := get_text(part, "type")) != "text":
+        if (kind := get_text(part, "type")) not in _SAID:
             skipped[_KINDS.get(kind, "parts that are no text")] += 1
-    texts = [text for part in parts if part.get("type") == "text" and (text := get_text(part, "text"))]
-    return "\n\n".join(texts).strip() if parts else get_text(message, "text").strip()
+    texts = [text for part in parts if part.get("type") in _SAID and (text := get_text(part, "text"))]
+    text = "\n\n".join(texts) if parts else get_text(message, "text")
+    for begin, end, kind in _TAGS if message.get("sender") == "assistant" else ():
+        text, count = cut_blocks(text, begin, end)
+        skipped[kind] += count
+    return text.strip()
 
 
 def _read_metadata(message: Record, attachments: bool) -> Metadata:

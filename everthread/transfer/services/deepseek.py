@@ -1,6 +1,7 @@
 """DeepSeek's export: a zip archive with `conversations.json` and `user.json`.
 
-Each conversation is a tree of nodes, like ChatGPT's, but the messages have fragments, whose type says who said them.
+Each conversation is a tree of nodes, like ChatGPT's, but the messages have fragments, whose type says who said them. In
+older exports they have neither: a prompt and its answer follow each other.
 The path to the latest message is current, because an export does not say which one DeepSeek shows.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from everthread.errors import BadFile
@@ -61,9 +62,13 @@ def build_conversation(value: object) -> Conversation:
     skipped = Counter[str]()
     parents = {name: get_text(node, "parent") or None for name, node in nodes.items()}
     shown = trace_path(parents, _find_latest(nodes))
+    answers = _find_answers(nodes, parents)
     return Conversation(
         conversation_id,
-        [_build_message(name, node, parents[name], name in shown, skipped) for name, node in nodes.items()],
+        [
+            _build_message(name, _list_fragments(node, name in answers), node, parents[name], name in shown, skipped)
+            for name, node in nodes.items()
+        ],
         get_text(record, "title") or None,
         parse_iso(record.get(MARK)),
         skipped=skipped,
@@ -84,11 +89,32 @@ def _find_latest(nodes: Mapping[str, Record]) -> str:
     return max(reversed(times), key=lambda name: times[name])
 
 
-def _build_message(name: str, node: Record, parent: str | None, is_shown: bool, skipped: Counter[str]) -> Message:
+def _find_answers(nodes: Mapping[str, Record], parents: Mapping[str, str | None]) -> set[str]:
+    """Return the ids of the nodes that follow a prompt, in an older export, which does not mark them as answers."""
+    answers: set[str] = set()
+    for name in nodes:  # each after the one that it follows
+        parent = nodes.get(parents[name] or "", {})
+        if get_record(parent, "message") and parents[name] not in answers:
+            answers.add(name)
+    return answers
+
+
+def _list_fragments(node: Record, is_answer: bool) -> list[Record]:
+    """Return the fragments of a message, also of one from an older export."""
+    message = get_record(node, "message")
+    if "fragments" in message or "content" not in message:
+        return get_records(message, "fragments")
+    thoughts = [{"type": "THINK"}] if get_text(message, "reasoning_content") else []
+    return [*thoughts, {"type": _RESPONSE if is_answer else _REQUEST, "content": get_text(message, "content")}]
+
+
+def _build_message(
+    name: str, fragments: Sequence[Record], node: Record, parent: str | None, is_shown: bool, skipped: Counter[str]
+) -> Message:
     """Build the message of a node; without text, and counted, if nothing was said."""
     message = get_record(node, "message")
     texts: dict[str, list[str]] = {_REQUEST: [], _RESPONSE: []}
-    for fragment in get_records(message, "fragments"):
+    for fragment in fragments:
         if (kind := get_text(fragment, "type")) in texts:
             texts[kind].append(get_text(fragment, "content"))
         else:

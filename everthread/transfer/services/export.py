@@ -117,6 +117,14 @@ class ExportFile:
         except (ValueError, RecursionError):
             return False
 
+    def read_beginning(self, size: int) -> bytes:
+        """Return the first bytes; none of a file that can't be read."""
+        try:
+            with self.open() as file:
+                return file.read(size)
+        except BadFile:
+            return b""
+
     def items(self, path: str = "") -> Iterator[object]:
         """Yield the elements of a JSON list, each read when it is asked for.
 

@@ -22,13 +22,14 @@ from everthread.transfer.services.conversation import (
 )
 from everthread.transfer.services.cuts import cut_thoughts
 from everthread.transfer.services.export import Export, ExportFile
-from everthread.transfer.services.fields import get_list, get_record, get_text
+from everthread.transfer.services.fields import Record, get_list, get_record, get_text
 from everthread.types import Role
 
 Turn = tuple[Role, str, str]  # with the speaker and the text
 
 PERSON, NAME = "user", "assistant"
 _MARK = re.compile(r"\{\{\[(INPUT|OUTPUT|SYSTEM)(?:_END)?\]\}\}")
+_INSTRUCT_MODE = 4
 _SEPARATOR = "||$||"  # between the names of a group's characters
 
 
@@ -55,6 +56,7 @@ def build_chat(value: object) -> Conversation:
     characters = [name for name in get_text(settings, "chatopponent").split(_SEPARATOR) if name]
     text = "".join(part for part in (record.get("prompt"), *get_list(record, "actions")) if isinstance(part, str))
     skipped = Counter[str]()
+    text = text if _MARK.search(text) else _replace_tags(text, settings)
     if _MARK.search(text):
         turns = _split_at_marks(text, person, characters[0] if characters else NAME, skipped)
     else:
@@ -71,6 +73,16 @@ def build_chat(value: object) -> Conversation:
 def _is_chat(file: ExportFile) -> bool:
     head = get_record(file.head)
     return {"gamestarted", "prompt"} <= head.keys() and isinstance(head.get("actions"), list)
+
+
+def _replace_tags(text: str, settings: Record) -> str:
+    """Return a text in instruct mode with marks in place of the tags of the model, which older files have."""
+    if settings.get("opmode") not in (_INSTRUCT_MODE, str(_INSTRUCT_MODE)):
+        return text
+    for name, mark in (("instruct_starttag", "INPUT"), ("instruct_endtag", "OUTPUT"), ("instruct_systag", "SYSTEM")):
+        if tag := get_text(settings, name).replace("\\n", "\n").strip():
+            text = text.replace(tag, f"{{{{[{mark}]}}}}")
+    return text
 
 
 def _split_at_marks(text: str, person: str, character: str, skipped: Counter[str]) -> Iterator[Turn]:

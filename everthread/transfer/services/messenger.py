@@ -30,6 +30,13 @@ from everthread.types import JSONValue, Metadata
 MEDIA = ("photos", "videos", "audio_files", "files", "gifs")
 MEMBERSHIP = ("Subscribe", "Unsubscribe")  # types of notices about people who join and leave
 _REACTION = re.compile(r"(?:Liked a message|Reacted \S+ to your message)\s?")
+_NOTICE = re.compile(  # after the name of the sender, in an export in English
+    r"(?:(?:named|created|joined|left) the group|changed the (?:group )?(?:photo|name|theme|chat theme|quick reaction)|"
+    r"set (?:the|your|\w+ own) (?:nickname|emoji|quick reaction)|(?:added|removed) .{1,200} (?:to|from) the group|"
+    r"(?:started|joined|missed) (?:an?|the|your) (?:video |audio )?(?:call|chat)|turned (?:on|off) |pinned a message|"
+    r"created a poll|sent a (?:photo|video|voice message|live location))\b.*"
+)
+_CALL_END = re.compile(r"(?:The )?(?:video|audio) (?:chat|call) ended\.?", re.IGNORECASE)
 _NUMBER = re.compile(r"_\d+$")  # at the end of a file's or an encrypted chat's name
 
 
@@ -132,6 +139,10 @@ def _convert_message(message: Record) -> Message | str:
         return NOTICES
     if _REACTION.fullmatch(text):
         return REACTIONS
+    if _NOTICE.fullmatch(text.removeprefix(f"{name} ")) and text.startswith(f"{name} "):
+        return NOTICES
+    if _CALL_END.fullmatch(text):
+        return CALLS
     if not text.strip() or (text == f"{name} sent an attachment." and "share" in message):
         return NO_WORDS
     metadata = _describe_files(

@@ -30,6 +30,8 @@ SERVICES = {  # the module of each service, and the service's name
     "matrix": "Matrix",
     "signal": "Signal",
     "imessage": "iMessage",
+    "line": "LINE",
+    "smsbackup": "SMS Backup & Restore",
     "gemini": "Gemini",
     "characterai": "Character.AI",
     "sillytavern": "SillyTavern",
@@ -46,12 +48,14 @@ SERVICES = {  # the module of each service, and the service's name
     "letta": "Letta",
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
+    "chatlist": "other chat programs",
+    "table": "tables in CSV",
 }
 UNIQUE_IDS = frozenset(  # ids are UUIDs
     ("chatgpt", "claude", "deepseek", "grok", "lechat", "librechat", "openwebui", "claudecode", "codex")
 )
 OF_PEOPLE = frozenset(
-    ("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage")
+    ("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage", "line", "smsbackup")
 )  # a title is a person or a group
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 

@@ -610,6 +610,73 @@ TEXTGEN: dict[str, Any] = {
         "assistant_1": {"timestamp": "May 01, 2025 10:01", "model_name": "qwen3"},
     },
 }
+CHAT_LIST: dict[str, Any] = {
+    "data": {
+        "chats": [
+            {
+                "id": "t1",
+                "chatTitle": "Doors",
+                "createdAt": "2025-05-01T10:00:00Z",
+                "messages": [
+                    {"uuid": "m0", "role": "system", "content": "Be kind."},
+                    {
+                        "uuid": "m1",
+                        "role": "user",
+                        "content": "Which door is red?",
+                        "createdAt": "2025-05-01T10:00:00Z",
+                    },
+                    {
+                        "uuid": "m2",
+                        "role": "assistant",
+                        "content": [{"type": "text", "text": "The right one."}],
+                        "createdAt": "2025-05-01T10:01:00Z",
+                    },
+                ],
+            }
+        ]
+    }
+}
+AI_STUDIO: dict[str, Any] = {
+    "runSettings": {"model": "models/gemini-2.5-pro"},
+    "systemInstruction": {},
+    "chunkedPrompt": {
+        "chunks": [
+            {"text": "Which door is red?", "role": "user", "createTime": "2025-05-01T10:00:00Z"},
+            {"text": "A door?", "role": "model", "isThought": True},
+            {"text": "The right one.", "role": "model", "createTime": "2025-05-01T10:01:00Z"},
+        ]
+    },
+}
+TRAINING = [
+    {"messages": [{"role": "user", "content": "Which door is red?"}, {"role": "assistant", "content": reply}]}
+    for reply in ("The left one.", "The right one.")
+]
+TABLE = (
+    "Conversation,Time,Author,Message\r\n"
+    'Doors,2025-05-01T10:01:00,AI,"The right one, ""Nora""."\r\n'
+    "Doors,2025-05-01T10:00:00,Human,Which door is red?\r\n"
+).encode("utf-8-sig")
+LINE_CHAT = (
+    "[LINE] Chat history with Ann\r\nSaved on: 2024/05/06 19:00\r\n\r\n2024/05/06(Mon)\r\n"
+    "18:05\tAnn\tWhich door is red?\r\n"
+    '06:06PM\tNora\t"The right one,\r\n2024/05/05(Sun)\r\nsays ""Luna""."\r\n18:07\tAnn\t[Photo]\r\n'
+    "18:08\tAnn\t☎ Call time 1:23\r\n18:09\tAnn unsent a message.\r\n18:09\t\tBob joined.\r\n\r\nTue, 05/07/2024\r\n"
+    "09:00\tAnn\tThank you!\r\nBye.\r\n"
+).encode("utf-8-sig")
+SMS_BACKUP = b"""<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>
+<!--File Created By SMS Backup & Restore-->
+<smses count="5">
+  <sms address="+491701234567" date="1715018660000" type="2" body="The right one &#55357;&#56832;" contact_name="Ann" />
+  <sms address="0170 1234567" date="1715018650000" type="1" body="Which door &amp;&#10;key?" contact_name="Ann" />
+  <sms address="+491701234567" date="1715018670000" type="3" body="A draft" contact_name="Ann" />
+  <mms date="1715018680000" msg_box="1" address="+491701234567~+491707654321" contact_name="Ann, Bob">
+    <parts><part ct="application/smil" text="&lt;smil/&gt;" /><part ct="image/jpeg" cl="door.jpg" text="null" />
+    <part ct="text/plain" cl="null" text="This one." /></parts>
+    <addrs><addr address="+491707654321" type="137" /><addr address="+491701234567" type="151" /></addrs>
+  </mms>
+  <mms date="1715018690000" msg_box="2" address="+491701234567" contact_name="(Unknown)"><parts /></mms>
+</smses>
+"""
 FILES = {  # service -> the name of a file and its content, one for each form
     "sillytavern": [("chats/Aria/Aria - 2024-6-2.jsonl", rows(*SILLYTAVERN))],
     "characterai": [("page.json", plain(CHARACTERAI_TURNS)), ("Aria.json", plain(CHARACTERAI_HISTORIES))],
@@ -628,6 +695,13 @@ FILES = {  # service -> the name of a file and its content, one for each form
     "codex": [("rollout-2026-06-02T20-00-00-x1.jsonl", rows(*CODEX))],
     "langchain": [("history.json", plain(LANGCHAIN))],
     "llamaindex": [("chat_store.json", plain(LLAMAINDEX))],
+    "chatlist": [
+        ("typingmind.json", plain(CHAT_LIST)),
+        ("Doors", plain(AI_STUDIO)),
+        ("training.jsonl", rows(*TRAINING)),
+    ],
+    "smsbackup": [("sms-20240506.xml", SMS_BACKUP)],
+    "table": [("copilot-activity-history.csv", TABLE)],
     "letta": [("Aria.af", plain(LETTA))],
     "mem0": [("memories.json", plain(MEM0))],
 }

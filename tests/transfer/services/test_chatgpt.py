@@ -81,6 +81,9 @@ def test_pieces_of_a_text_are_joined_and_citations_are_cut_out() -> None:
     cited = "Ferns need shade.\ue200cite\ue202turn0search0\ue202turn0search3\ue201 And water."
     assert text_of(role="assistant", content=parts(cited, " Often."))[0] == "Ferns need shade. And water. Often."
     assert text_of(role="assistant", content=parts("Torn \ue200cite\ue202turn"))[0] == "Torn citeturn"
+    older = "Ferns need shade【12†source】【4:1†ferns.pdf】 and water :contentReference[oaicite:3]{index=3}."
+    assert text_of(role="assistant", content=parts(older))[0] == "Ferns need shade and water."
+    assert text_of(content=parts("What does 【12†source】 mean?"))[0] == "What does 【12†source】 mean?"
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,20 @@ def test_the_parts_of_a_message_are_read_and_its_text_if_it_has_no_parts() -> No
     assert built.skipped == {"thoughts": 2, "calls of tools": 1, "results of tools": 1, "messages without text": 2}
 
 
+def test_thoughts_and_artifacts_in_the_text_of_older_messages_are_cut_out() -> None:
+    artifact = '<antArtifact identifier="a" type="text">1\n</antArtifact>'
+    old = f"<antThinking>A list.</antThinking>\n\nHere it is:\n\n{artifact}\n\nOk?"
+    built = build_conversation(talk(message("a", "assistant", said(old))), {})
+    assert [each.text for each in built.messages] == ["Here it is:\n\n\n\nOk?"]
+    assert built.skipped == {"thoughts": 1, "artifacts": 1}
+    assert build_conversation(talk(message("a", "human", said(old))), {}).messages[0].text == old
+
+
+def test_spoken_messages_are_their_transcripts() -> None:
+    spoken = {"type": "voice_note", "title": "Ferns", "text": "Do ferns need shade?"}
+    assert build_conversation(talk(message("a", "human", spoken)), {}).messages[0].text == "Do ferns need shade?"
+
+
 ROOT = "00000000-0000-4000-8000-000000000000"
 
 

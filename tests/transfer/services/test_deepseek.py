@@ -30,6 +30,29 @@ def test_the_branch_with_the_latest_message_is_shown_and_thoughts_and_citations_
     ]
 
 
+def test_in_an_older_export_prompts_and_answers_alternate() -> None:
+    def node(name: str, parent: str, text: str, **fields: str) -> tuple[str, object]:
+        message = {
+            "inserted_at": f"2025-02-01T10:00:0{name}+08:00",
+            "model": "deepseek-chat",
+            "content": text,
+            **fields,
+        }
+        return name, {"id": name, "parent": parent, "message": message}
+
+    nodes = [
+        node("1", "root", "Which door is red?"),
+        node("2", "1", "The left one."),
+        node("3", "1", "The right one.", reasoning_content="Hm."),
+        node("4", "3", "Thank you!"),
+    ]
+    mapping = {"root": {"id": "root", "parent": None, "message": None}, **dict(nodes)}
+    built = build_conversation({"id": "d", "inserted_at": "2025-02-01T10:00:00+08:00", "mapping": mapping})
+    assert shown(built) == [("user", "Which door is red?"), ("DeepSeek", "The right one."), ("user", "Thank you!")]
+    assert hidden(built) == {"The left one.": "Which door is red?"}
+    assert built.skipped == {"thoughts": 1}
+
+
 def test_an_export_is_not_taken_for_one_of_chatgpt(tmp_path: Path) -> None:
     (tmp_path / "conversations.json").write_bytes(plain(DEEPSEEK))
     source = check_file(tmp_path / "conversations.json", me="Nora", assistant=["Luna"])

@@ -23,6 +23,13 @@ def test_marks_say_who_speaks() -> None:
     assert (built.title, built.owner) == ("Aria", "Nora")
 
 
+def test_tags_of_a_model_say_who_speaks_in_older_files() -> None:
+    tags = {"instruct_starttag": "\\n### Instruction:\\n", "instruct_endtag": "\\n### Response:\\n"}
+    text = ["\n### Instruction:\nWhich door is red?\n### Response:\n", "The right one."]
+    settings = {**KOBOLD["savedsettings"], **tags, "opmode": "4"}
+    assert shown(build_chat({**KOBOLD, "prompt": "", "actions": text, "savedsettings": settings})) == TALK[1:3]
+
+
 def test_in_the_chat_mode_names_at_the_beginning_of_lines_say_who_speaks() -> None:
     actions = ["\nNora: Which door is red?", "\nAria: The right one.\nNora: Thank you!", "\nAria:", " You are welcome."]
     assert shown(build_chat({**KOBOLD, "prompt": "Aria: Hello Nora.", "actions": actions})) == TALK

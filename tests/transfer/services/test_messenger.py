@@ -123,6 +123,24 @@ def test_what_is_not_said_is_counted(tmp_path: Path) -> None:
     assert skipped == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Zoë named the group Ferns.", "notices"),
+        ("Zoë changed the theme to Love.", "notices"),
+        ("Zoë set the nickname for Ann to Annie.", "notices"),
+        ("Zoë started a video chat.", "notices"),
+        ("Zoë missed your call.", "notices"),
+        ("Video chat ended", "calls"),
+    ],
+)
+def test_notices_in_the_name_of_a_person_are_not_said(tmp_path: Path, words: str, kind: str) -> None:
+    notice = thread_message(2, sender_name=garble("Zoë"), content=garble(words))
+    said = thread_message(1, sender_name=garble("Zoë"), content="The video chat ended badly")
+    lines, skipped = read_thread(tmp_path, notice, said)
+    assert ([line.text for line in lines], skipped) == (["The video chat ended badly"], {kind: 1})
+
+
 def test_files_and_links_are_noted_by_name(tmp_path: Path) -> None:
     files = {"photos": [{"uri": garble("messages/inbox/bob_1/photos/fünf.jpg")}], "share": {"link": "https://x.org"}}
     (line,), _ = read_thread(tmp_path, thread_message(1, **files))

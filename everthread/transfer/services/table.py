@@ -1,0 +1,115 @@
+"""Tables of messages in CSV, such as Copilot's history, and those that people make themselves.
+
+The first row names the columns: one has the text, one the sender and one the time; another may have the conversation.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from io import TextIOWrapper
+from pathlib import Path
+
+from everthread.errors import BadFile
+from everthread.transfer.dates import looks_like_date, parse_moment
+from everthread.transfer.files import file_error, hash_parts, shorten
+from everthread.transfer.services.chatlist import NAME, PERSON, ROLES
+from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
+from everthread.transfer.services.export import MAX_VALUE_BYTES, Export, ExportFile
+from everthread.transfer.services.fields import parse_recent_epoch
+
+_COLUMNS = {  # by what they have; of several, the first that a table has
+    "text": ("message", "text", "content", "contents", "body", "message text"),
+    "sender": ("author", "sender", "speaker", "from", "sender name", "name", "user", "username", "role"),
+    "time": ("time", "timestamp", "date", "datetime", "created_at", "sent_at", "date sent"),
+    "conversation": ("conversation", "conversation_id", "chat", "thread", "session", "channel"),
+}
+_DELIMITERS = ",;\t"
+_EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
+
+csv.field_size_limit(MAX_VALUE_BYTES)  # otherwise 128 KB
+
+
+def recognises(export: Export) -> bool:
+    """Return whether there is a table of messages."""
+    return any(map(_find_columns, export.named("*.csv", "*.tsv")))
+
+
+def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
+    """Yield the conversations of all tables.
+
+    Raises:
+        BadFile: a date is ambiguous, or a table can't be read.
+    """
+    for file in export.named("*.csv", "*.tsv"):
+        if columns := _find_columns(file):
+            yield from _read_table(file, columns, options.tz)
+
+
+def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo) -> Iterator[Conversation]:
+    """Yield the conversations of a table, in the order of their first rows."""
+    chats: dict[str, list[Message]] = {}
+    skipped = Counter[str]()
+    for number, row in enumerate(_read_rows(file), 1):
+        values = {name: row[index].strip() for name, index in columns.items() if index < len(row)}
+        if number == 1 or not values.get("text"):
+            skipped["messages without text"] += number > 1 and any(row)
+            continue
+        message = _build_message(values, _parse_time(values.get("time", ""), tz, file, number))
+        chats.setdefault(values.get("conversation", ""), []).append(message)
+    for title, messages in chats.items():
+        first, last = (messages[index].said_at or _EARLIEST for index in (0, -1))
+        ordered = sorted(messages[:: -1 if first > last else 1], key=lambda message: message.said_at or _EARLIEST)
+        name = title or f"chat-{hash_parts(str(ordered[0].said_at), ordered[0].text)[:16]}"
+        yield Conversation(
+            name, ordered, title or None, skipped=+skipped, owner=PERSON, assistant=NAME, namespace=title
+        )
+        skipped.clear()
+
+
+def _build_message(values: Mapping[str, str], said_at: datetime | None) -> Message:
+    sender = values.get("sender") or PERSON
+    role = ROLES.get(sender.casefold())
+    speaker = {"user": PERSON, "assistant": NAME}.get(role or "", sender)
+    return Message(values["text"], role if role in ("assistant", "system") else "user", speaker, said_at)
+
+
+def _parse_time(text: str, tz: tzinfo, file: ExportFile, number: int) -> datetime | None:
+    """Return the time in a field; None without one. Raises BadFile for a date whose day may be its month."""
+    try:
+        return parse_moment(text, tz)
+    except ValueError:
+        if looks_like_date(text):
+            what = f"the date {shorten(text)} is ambiguous or impossible"
+            raise file_error(file.path, f"row {number}", what, "write dates as 2024-05-31 18:05") from None
+    try:
+        return parse_recent_epoch(float(text))
+    except ValueError:
+        return None
+
+
+def _find_columns(file: ExportFile) -> dict[str, int]:
+    """Return the index of each column in a table of messages, by what it has; {} for another table."""
+    try:
+        header = [name.strip().casefold() for name in next(_read_rows(file), ())]
+    except BadFile:
+        return {}
+    found = {
+        kind: next((header.index(name) for name in names if name in header), None) for kind, names in _COLUMNS.items()
+    }
+    columns = {kind: index for kind, index in found.items() if index is not None}
+    return columns if {"text", "sender", "time"} <= columns.keys() else {}
+
+
+def _read_rows(file: ExportFile) -> Iterator[Sequence[str]]:
+    """Yield the rows of a table. Raises BadFile if it is not UTF-8, or not CSV."""
+    try:
+        with file.open() as opened, TextIOWrapper(opened, encoding="utf-8", newline="") as text:
+            header = text.readline(MAX_VALUE_BYTES)
+            delimiter = max(_DELIMITERS, key=header.count)
+            yield next(csv.reader([header], delimiter=delimiter), [])
+            yield from csv.reader(text, delimiter=delimiter)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise file_error(Path(file.name), "", f"not CSV ({error})", "save it as CSV in UTF-8") from None

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everthread.errors import BadFile
+from everthread.transfer.dates import parse_zone
+from everthread.transfer.importing import check_file
+from transfer.services.companion_examples import TABLE
+
+
+def read_table(folder: Path, text: str, name: str = "talk.csv") -> list[tuple[str, str, str, str | None]]:
+    """Return the roles, speakers, texts and times of the messages in a table."""
+    (folder / name).write_text(text, encoding="utf-8")
+    source = check_file(folder / name)
+    assert source.contents.services == ("tables in CSV",)
+    return [
+        (line.role, line.speaker, line.text, line.said_at.isoformat() if line.said_at else None)
+        for line in source.read()
+    ]
+
+
+def test_the_history_of_copilot_is_read_from_the_first_message_on(tmp_path: Path) -> None:
+    (tmp_path / "copilot-activity-history.csv").write_bytes(TABLE)
+    source = check_file(tmp_path, me="Nora", assistant=["Copilot"], tz=parse_zone("Europe/Berlin"))
+    assert [(line.role, line.speaker, line.text, str(line.said_at)) for line in source.read()] == [
+        ("user", "Nora", "Which door is red?", "2025-05-01 10:00:00+02:00"),
+        ("assistant", "Copilot", 'The right one, "Nora".', "2025-05-01 10:01:00+02:00"),
+    ]
+    assert [each.title for each in source.contents.conversations] == ["Doors"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Date;From;Text\n2024-05-06 18:05;Ann;hi\n1715018760;Bob;yes; no\n;Ann;\n", "talk.csv"),
+        ("sender\tmessage\ttimestamp\nAnn\thi\t2024-05-06T18:05:00Z\nBob\tyes\t6 May 2024 18:06\n", "talk.tsv"),
+    ],
+)
+def test_columns_are_found_by_their_names(tmp_path: Path, text: str, name: str) -> None:
+    assert read_table(tmp_path, text, name) == [
+        ("user", "Ann", "hi", "2024-05-06T18:05:00+00:00"),
+        ("user", "Bob", "yes", "2024-05-06T18:06:00+00:00"),
+    ]
+
+
+def test_conversations_may_be_mixed_and_words_may_be_long(tmp_path: Path) -> None:
+    words = "door " * 40_000
+    text = f"chat,name,time,text\na,Ann,2024-05-06,hi\nb,Bob,2024-05-07,{words}\na,Ann,2024-05-08,bye\n"
+    assert [row[2] for row in read_table(tmp_path, text)] == ["hi", "bye", words.strip()]
+
+
+def test_a_grown_table_adds_its_new_rows(tmp_path: Path) -> None:
+    rows = ["time,name,text", "2024-05-06 18:05,Ann,hi", "2024-05-06 18:06,Bob,hi", "2024-05-06 18:06,Bob,hi"]
+    keys = []
+    for count in (3, 4):
+        read_table(tmp_path, "\n".join(rows[:count]))
+        keys.append([line.key for line in check_file(tmp_path / "talk.csv").read()])
+    assert keys[1][:2] == keys[0]
+    assert len(set(keys[1])) == 3
+
+
+def test_an_ambiguous_date_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadFile, match=r"talk\.csv, row 2: the date '05/06/2024 18:05' is ambiguous or impossible; write"
+    ):
+        read_table(tmp_path, "time,name,text\n05/06/2024 18:05,Ann,hi\n")
+
+
+@pytest.mark.parametrize("text", ["name,phone\nAnn,1\n", "name,text\nAnn,hi\n", "", "\n"])
+def test_another_table_is_no_chat(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadFile, match="this is a table, not a chat"):
+        read_table(tmp_path, text)
