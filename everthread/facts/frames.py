@@ -21,6 +21,22 @@ def is_framed(grammar: Grammar, text: str, scope: int, start: int) -> bool:
     return grammar.before_block.search(text, scope, start) is not None
 
 
+def is_passing(grammar: Grammar, text: str, start: int, end: int) -> bool:
+    """Return whether what a clause states is so only for a while: "I'm vegan for Lent".
+
+    Args:
+        grammar: the grammar of the language.
+        text: the sentence.
+        start: where what states it begins.
+        end: where that ends.
+    """
+    found = grammar.passing.match(text, end)
+    if found is None:
+        return False
+    lasts = grammar.going_on if found["spell"] else grammar.happened
+    return lasts.search(text, start, end) is None
+
+
 def find_scope(grammar: Grammar, text: str, start: int) -> int:
     """Return from where on words govern a clause that has a subject."""
     return max((match.end() for match in grammar.boundary.finditer(text, 0, start)), default=0)

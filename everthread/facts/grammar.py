@@ -49,6 +49,9 @@ CLAUSES = (
     "nameless",
     "past",
     "present",
+    "passing",
+    "happened",
+    "going_on",
     "dropped",
     "acting",
     "follows_subject",
@@ -206,6 +209,9 @@ class Grammar:
             that has `nameless`: "Walt, my old boss".
         past: what makes what a clause states a thing of the past: "formerly". It goes on in the next clauses
             without a subject, up to one that begins with `present`: "now".
+        passing: what follows a value that is so only for a while: "today", or in its group `spell` "for a week". Yet
+            what has that in `happened` is a change, and lasts, "I moved to Leeds today", and what has that in
+            `going_on` was so up to now: "I've been vegan for a week".
         dropped: what a sentence begins with that leaves out its subject, which is not the speaker: "Works at Bosch."
         acting: what follows an unknown name that is someone's, such as a verb: "Marcus is".
         follows_subject: what follows a first name that begins a sentence, if it is its subject.
@@ -285,6 +291,9 @@ class Grammar:
     nameless: re.Pattern[str]
     past: re.Pattern[str]
     present: re.Pattern[str]
+    passing: re.Pattern[str]
+    happened: re.Pattern[str]
+    going_on: re.Pattern[str]
     dropped: re.Pattern[str]
     acting: re.Pattern[str]
     follows_subject: re.Pattern[str]

@@ -32,6 +32,9 @@ SUBJECTS = ("subject", "unsaid")  # the kinds of heads that say who a clause is 
 # Attributes of a stage of life, which go on in a clause after one about the past.
 STAGES = frozenset(("home", "employer", "industry", "occupation", "school", "field"))
 
+# Attributes of which a value for a day or a month is no fact: "I'm vegan today".
+LASTING = STAGES - {"school"} | {"diet", "dislikes", "hobby", "language", "likes", "member", "owns", "plays", "takes"}
+
 
 @dataclass(slots=True)
 class SentenceReader:
@@ -345,10 +348,13 @@ class SentenceReader:
         is_past = bool(form.head) and frames.is_past(self.grammar, self.text, start, match.start())
         is_timeless = pattern.anywhere and not pattern.is_event
         moment, is_event = (None, False) if is_timeless else self._find_moment(pattern, match, start)
+        is_passing = not pattern.ends and frames.is_passing(self.grammar, self.text, *match.span())
         for name, attribute, value in self._values(match.start()).list_values(pattern, form, match, subject):
             if pattern.of_known and not self.names.holds(name, attribute, value):
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
+                continue
+            if is_passing and attribute in LASTING:
                 continue
             has_ended = pattern.ends or is_past or (self.was_past and attribute in STAGES and bool(form.head))
             made = self._make(name, attribute, value, pattern.confidence, ends=has_ended)

@@ -12,8 +12,15 @@ from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 from everthread.text.english_words import is_listed_name, is_word
 
+_POSSESSIVE_END = re.compile("['’]s$")
+
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
-HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
+HUMAN = frozenset(
+    ("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member", "plays")
+)
+
+# Attributes whose values are no people: "I work with Tom" states no employer.
+IMPERSONAL = frozenset(("employer", "likes", "dislikes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,18 @@ class ValueReader:
         """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""
         if attribute == "name":
             return value.lower() in subject.name.lower()
+        if attribute in IMPERSONAL and self._is_person(value):
+            known = self.grammar.word_employer
+            return attribute != "employer" or known is None or known.fullmatch(value) is None
         return attribute in HUMAN and (subject.fits("pets") or (attribute == "employer" and self._has_no_name(value)))
+
+    def _is_person(self, value: str) -> bool:
+        """Return whether a value is a first name, or what belongs to someone: "Tom", "Tom's car"."""
+        word, _, rest = value.partition(" ")
+        name = _POSSESSIVE_END.sub("", word)
+        if rest and name == word:
+            return False
+        return name[:1].isupper() and name.lower() in self.grammar.first_names
 
     def _has_no_name(self, employer: str) -> bool:
         """Return whether an employer in small letters has only words that name none: "work with idiots"."""
