@@ -365,7 +365,7 @@ class Mentions:
         genders = {self.grammar.pronouns[match["pronoun"].lower()] for match in asked if match["pronoun"]}
         named = [each for each in line.find_referents() if each.end > start] + list(self._find_addressed(line, start))
         if len(genders) == 1 and not named:
-            named = self.find_focus(genders.pop())
+            named = self.find_focus(next(iter(genders)))
         if not (named or genders):
             return self.speaker()
         one = _find_only(named)

@@ -298,11 +298,22 @@ class SentenceReader:
                 return self.mentions.identify_relative(asked, groups, self.mentions.speaker())
         if pattern.bare == "fragment":
             return self._find_spoken_of()
-        if pattern.bare == "sentence" and not self.grammar.keeps_subject and pattern.answers is None:
-            one = self._find_spoken_of()
-            is_other = one is not None and not one.is_speaker and (one.relation or self.names.is_known(one.name))
-            return None if is_other else self.mentions.speaker()
+        is_answer = pattern.answers is not None
+        if self.grammar.keeps_subject or not (is_answer or pattern.bare == "sentence"):
+            return self.mentions.speaker()
+        one = self._find_spoken_of()
+        if one is None and not self.mentions.goes_on_in_line():
+            return None  # "Is she still at the school?" "Retired in July."
+        if one is not None and self._is_other(one):
+            return one if is_answer and one.relation else None
         return self.mentions.speaker()
+
+    def _is_other(self, one: Referent) -> bool:
+        """Return whether the one that a sentence without a subject is about is known to be another person."""
+        if one.is_speaker:
+            return False
+        is_name = one.name.lower() in self.grammar.first_names
+        return one.relation is not None or is_name or self.names.is_known(one.name)
 
     def _find_spoken_of(self) -> Referent | None:
         """Return the one that a sentence without a subject is about, which is the same for all of its clauses."""

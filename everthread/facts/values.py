@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
+from everthread.facts.name_words import is_name_only
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 from everthread.text.english_words import is_listed_name, is_word
@@ -105,7 +106,8 @@ class ValueReader:
         name = _POSSESSIVE_END.sub("", word)
         if rest and name == word:
             return False
-        return name[:1].isupper() and name.lower() in self.grammar.first_names
+        is_name = name[:1].isupper() or is_name_only(name)
+        return is_name and name.lower() in self.grammar.first_names
 
     def _has_no_name(self, employer: str) -> bool:
         """Return whether an employer in small letters has only words that name none: "work with idiots"."""
