@@ -80,7 +80,7 @@ STATED = {
     "I play the guitar / I stopped playing the guitar": "- Kim | plays | guitar",
     "I work at Tesco / I've left Tesco": "- Kim | employer | Tesco",
     "I have a bike / I swapped my bike for a scooter": "- Kim | owns | bike; Kim | owns | scooter",
-    # whom an answer and a pronoun mean
+    # the one that an answer or a pronoun is about
     "BOT: What's new with you? / moved to Leeds": "Kim | home | Leeds",
     "BOT: Are you allergic to anything? / nuts": "Kim | allergy | nuts",
     "BOT: is your son allergic to anything? / nuts": "Kim's son | allergy | nuts",
@@ -223,7 +223,7 @@ UNSTATED = [
     "I play the guitar / I stopped playing the guitar because he was asleep",
     "I work at Tesco / I left Tesco with three bags",
     "I work at Tesco / I was fired up",
-    # whom an answer and a pronoun mean
+    # the one that an answer or a pronoun is about
     "BOT: Where does she live? / Moved to Leeds last year",
     "BOT: is she still at the school / retired in july!",
     "BOT: how's Tom? / moved to Leeds last year",
