@@ -244,7 +244,9 @@ class SentenceReader:
             return
         owner = subject or current or (self.mentions.speaker() if self._is_first(start) else None)
         attribute = self.grammar.relations[match["relation"].lower()].attribute
-        if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
+        if owner is not None and owner is current and owner.relation is None and match[0] == match["relation"]:
+            return  # "the younger one, Ning, is five, a boy"
+        if owner is not None and not (owner is current and owner.relation and owner.relation[1] == attribute):
             self.mentions.current = self.mentions.identify_relative(match, match.groupdict(), owner)
             self.mentions.is_lost = False
 
@@ -279,9 +281,15 @@ class SentenceReader:
             return False
         if self.grammar.keeps_subject and self.mentions.current is None and self.mentions.may_be_of_other():
             return False
+        if self.grammar.keeps_subject and self.mentions.current is None and not self._is_led_in(start):
+            return False
         if pattern.bare == "clause":
             return True
         return pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start) is not None
+
+    def _is_led_in(self, start: int) -> bool:
+        """Return whether nothing before a clause without a subject is about another than the speaker."""
+        return self._is_first(start) or self.grammar.led_in.fullmatch(self.text, 1, start) is not None
 
     def _find_unsaid(self, pattern: Pattern, heads: Heads, start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
