@@ -220,7 +220,7 @@ class SentenceReader:
         elif self.mentions.is_about_other(start):
             asked = None if self.mentions.find_referents() else self.mentions.find_asked()
             self.mentions.current = None if asked and asked.is_speaker else asked
-            self.mentions.is_lost = asked is None
+            self.mentions.is_lost = asked is None or (asked.is_speaker and not self.mentions.find_question())
 
     def _may_be_noun(self, subject: Referent) -> bool:
         """Return whether what seems to be a name may be another noun: "44, Tischler aus Kiel"."""
