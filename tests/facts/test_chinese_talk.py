@@ -351,12 +351,9 @@ TALK = [
 def read(text: str, said: str = "") -> set[str]:
     """Read what a line of Kim's states, perhaps after one by a chatbot; what has ended begins with "-"."""
     at = datetime(2025, 3, 3, 12, tzinfo=UTC)
-    talk = [
-        ("user", "Kim", "早上好呀，又是我。"),
-        *([("assistant", "Bot", said)] if said else []),
-        ("user", "Kim", text),
-    ]
-    lines = [Line(seq, "s", role, speaker, words, at) for seq, (role, speaker, words) in enumerate(talk, 1)]
+    own = [Line(1, "s", "user", "Kim", "早上好呀，又是我。", at), Line(3, "s", "user", "Kim", text, at)]
+    bots = [Line(2, "s", "assistant", "Bot", said, at)] if said else []
+    lines = [own[0], *bots, own[1]]
     found = read_statements(lines)
     return {f"{'-' if each.ends else ''}{each.subject} | {each.attribute} | {each.value}" for each in found}
 
