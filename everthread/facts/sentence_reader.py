@@ -49,6 +49,7 @@ class SentenceReader:
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
     firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
+    led: dict[int, bool] = field(default_factory=dict)  # whether all before is about the speaker, likewise
     spoken_of: list[Referent | None] = field(default_factory=list)  # the one, once it has been looked for
     question: str = ""  # what the line answers, if a pattern reads answers
 
@@ -279,8 +280,6 @@ class SentenceReader:
             return False
         if self.grammar.keeps_subject and self.mentions.current is not None and not self.mentions.current.is_speaker:
             return False
-        if self.grammar.keeps_subject and self.mentions.current is None and self.mentions.may_be_of_other():
-            return False
         if self.grammar.keeps_subject and self.mentions.current is None and not self._is_led_in(start):
             return False
         if pattern.bare == "clause":
@@ -289,7 +288,10 @@ class SentenceReader:
 
     def _is_led_in(self, start: int) -> bool:
         """Return whether nothing before a clause without a subject is about another than the speaker."""
-        return self._is_first(start) or self.grammar.led_in.fullmatch(self.text, 1, start) is not None
+        if start not in self.led:
+            led_in = self._is_first(start) or self.grammar.led_in.fullmatch(self.text, 1, start) is not None
+            self.led[start] = led_in and not self.mentions.may_be_of_other()
+        return self.led[start]
 
     def _find_unsaid(self, pattern: Pattern, heads: Heads, start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
