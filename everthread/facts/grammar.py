@@ -58,6 +58,7 @@ CLAUSES = (
     "attached",
     "introduction",
     "subjectless",
+    "led_in",
     "elided",
     "boundary",
     "about_other",
@@ -218,6 +219,8 @@ class Grammar:
         attached: what may be between a mention and a relative clause about it: "my aunt in Leeds, who".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
         subjectless: what a sentence by the speaker about the speaker begins with: "been married for years".
+        led_in: clauses without a subject before such a clause, which are about the speaker as well, in a language that
+            leaves subjects out.
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
         about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
@@ -300,6 +303,7 @@ class Grammar:
     attached: re.Pattern[str]
     introduction: re.Pattern[str]
     subjectless: re.Pattern[str]
+    led_in: re.Pattern[str]
     elided: re.Pattern[str]
     boundary: re.Pattern[str]
     about_other: re.Pattern[str]

@@ -21,7 +21,7 @@ MAX_GAP_CHARS = 2  # between a mention and a relative clause about it
 
 # Relatives that people list as those of the same person: "my son is five, daughter is three".
 PEERS = (
-    frozenset(("son", "daughter", "child")),
+    frozenset(("son", "daughter", "child", "son-in-law", "daughter-in-law", "grandson", "granddaughter")),
     frozenset(("sister", "brother")),
     frozenset(("mother", "father")),
     frozenset(("grandmother", "grandfather")),

@@ -52,6 +52,7 @@ class SentenceReader:
     was_past: bool = False  # whether a clause without a subject is about the past, as the one before was
     pasts: dict[int, int] = field(default_factory=dict)  # where words for the past end, by where a clause begins
     firsts: dict[int, bool] = field(default_factory=dict)  # whether a clause is the first one, by where it begins
+    led: dict[int, bool] = field(default_factory=dict)  # whether all before is about the speaker, likewise
     spoken_of: list[Referent | None] = field(default_factory=list)  # the one, once it has been looked for
     question: str = ""  # what the line answers, if a pattern reads answers
 
@@ -223,7 +224,7 @@ class SentenceReader:
         elif self.mentions.is_about_other(start):
             asked = None if self.mentions.find_referents() else self.mentions.find_asked()
             self.mentions.current = None if asked and asked.is_speaker else asked
-            self.mentions.is_lost = asked is None
+            self.mentions.is_lost = asked is None or (asked.is_speaker and not self.mentions.find_question())
 
     def _may_be_noun(self, subject: Referent) -> bool:
         """Return whether what seems to be a name may be another noun: "44, Tischler aus Kiel"."""
@@ -247,7 +248,9 @@ class SentenceReader:
             return
         owner = subject or current or (self.mentions.speaker() if self._is_first(start) else None)
         attribute = self.grammar.relations[match["relation"].lower()].attribute
-        if owner is not None and not (owner is current and current.relation and current.relation[1] == attribute):
+        if owner is not None and owner is current and owner.relation is None and match[0] == match["relation"]:
+            return  # "the younger one, Ning, is five, a boy"
+        if owner is not None and not (owner is current and owner.relation and owner.relation[1] == attribute):
             self.mentions.current = self.mentions.identify_relative(match, match.groupdict(), owner)
             self.mentions.is_lost = False
 
@@ -280,11 +283,18 @@ class SentenceReader:
             return False
         if self.grammar.keeps_subject and self.mentions.current is not None and not self.mentions.current.is_speaker:
             return False
-        if self.grammar.keeps_subject and self.mentions.current is None and self.mentions.may_be_of_other():
+        if self.grammar.keeps_subject and self.mentions.current is None and not self._is_led_in(start):
             return False
         if pattern.bare == "clause":
             return True
         return pattern.bare in ("sentence", "fragment") or self.grammar.subjectless.match(self.text, start) is not None
+
+    def _is_led_in(self, start: int) -> bool:
+        """Return whether nothing before a clause without a subject is about another than the speaker."""
+        if start not in self.led:
+            led_in = self._is_first(start) or self.grammar.led_in.fullmatch(self.text, 1, start) is not None
+            self.led[start] = led_in and not self.mentions.may_be_of_other()
+        return self.led[start]
 
     def _find_unsaid(self, pattern: Pattern, heads: Heads, start: int) -> Referent | None:
         """Return the subject of a clause without one, if it may have none: "Sold the car", "Nurse at King's"."""
