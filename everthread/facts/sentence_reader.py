@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from everthread.facts import clauses, frames
-from everthread.facts.attributes import POSSESSIVE
+from everthread.facts.attributes import POSSESSIVE, RELATIONS
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.mentions import Mentions
 from everthread.facts.moments import read_clause_moment
@@ -350,9 +350,20 @@ class SentenceReader:
                 continue
             if pattern.replaces and not self.names.values.get((name, attribute)):
                 continue
+            if self._is_about_famous(name, attribute, value):
+                continue
             has_ended = pattern.ends or is_past or (self.was_past and attribute in STAGES and bool(form.head))
             made = self._make(name, attribute, value, pattern.confidence, ends=has_ended)
             yield replace(made, moment=moment, is_event=is_event)
+
+    def _is_about_famous(self, subject: str, attribute: str, value: str) -> bool:
+        """Return whether the subject is famous, or a relative or the speaker is called so. Pets often are."""
+        famous = self.grammar.famous
+        if subject.lower() in famous and self.names.find_owner(subject) is None:
+            return True
+        is_person = attribute == "name" or (attribute in RELATIONS and attribute != "pet")
+        name = value.lower()
+        return is_person and name in famous and name not in self.grammar.first_names
 
     def _make(self, subject: str, attribute: str, value: str, confidence: float, *, ends: bool = False) -> Statement:
         subject, value = self.names.as_written(subject), self.names.as_written(value)

@@ -49,7 +49,8 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            yield from self.list_relatives(groups["kin"] or "", names, subject)
+            if groups.get("names") is None or self._may_name(groups["kin"] or "", names):
+                yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
             yield from self._list_aged(groups["kin"] or "", aged, subject)
@@ -71,6 +72,8 @@ class ValueReader:
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
         if (listed := groups.get("listed_name")) and is_listed_name(listed.lower()):
             groups["name"] = listed
+        if (likely := groups.get("likely_name")) and not self._has_only_words(likely.lower()):
+            groups["name"] = likely
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
         couple = groups.get("couple")
@@ -82,6 +85,20 @@ class ValueReader:
                         value = self.grammar.doers.get(value.lower(), value)
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
+
+    def _may_name(self, kin: str, names: str) -> bool:
+        """Return whether words after one for a person may be names: not the "obsession" of "my mother obsession"."""
+        is_pet = self.grammar.relations[" ".join(kin.lower().split())].attribute == "pet"
+        return is_pet or not self._has_only_words(names)
+
+    def _has_only_words(self, text: str) -> bool:
+        """Return whether a text in small letters consists of words that are no first names."""
+        if text != text.lower() or self.grammar.word_employer is None:
+            return False
+        return not any(self._is_first_name(word) or not is_word(word) for word in text.split())
+
+    def _is_first_name(self, word: str) -> bool:
+        return word in self.grammar.word_names or word in self.grammar.first_names
 
     def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
         """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""
