@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from everthread.facts import clauses, frames
 from everthread.facts.attributes import POSSESSIVE, RELATIONS
-from everthread.facts.grammar import Form, Grammar, Pattern
+from everthread.facts.grammar import Form, Gender, Grammar, Pattern
 from everthread.facts.mentions import Mentions
 from everthread.facts.moments import read_clause_moment
 from everthread.facts.name_words import is_likely_name
@@ -82,10 +82,10 @@ class SentenceReader:
             may_name = self._is_naming(match) and self.grammar.nameless.search(before.text) is None
             mentioned = before.find_referents() if may_name else []
         else:
-            mentioned = self.mentions.find_focus() if self._answers_for_name() else []
+            mentioned = self.mentions.find_focus(self._find_asked_gender()) if self._answers_for_name() else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
         unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
-        are_others = self.mentions.goes_on_in_line() and len({each.name for each in mentioned}) > 1
+        are_others = len({each.name for each in mentioned}) > 1
         if len(unnamed) == 1 and not are_others:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
@@ -103,6 +103,12 @@ class SentenceReader:
 
     def _answers_for_name(self) -> bool:
         return self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
+
+    def _find_asked_gender(self) -> Gender:
+        """Return the gender of the one whose name the question before asks for: "What's her name?"."""
+        asked = self.grammar.heads["asked"].finditer(self.mentions.before[-1].text)
+        genders = {self.grammar.pronouns[match["pronoun"].lower()] for match in asked if match["pronoun"]}
+        return genders.pop() if len(genders) == 1 else ""
 
     def _is_naming(self, match: re.Match[str]) -> bool:
         """Return whether a sentence calls someone by a name, or is one that can hardly be another word."""

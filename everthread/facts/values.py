@@ -10,10 +10,12 @@ from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSI
 from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
-from everthread.text.english_words import is_listed_name, is_word
+from everthread.text.english_words import is_common, is_listed_name, is_word
 
 # Attributes of people, not of pets: "he's a German Shepherd" states no occupation.
 HUMAN = frozenset(("employer", "industry", "occupation", "school", "field", "status", "language", "religion", "member"))
+
+MAX_SHORT_NAME_CHARS = 4  # of names that are more often names than the rare words that they are too: "tam"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,12 @@ class ValueReader:
         """Return whether a text in small letters consists of words that are no first names."""
         if text != text.lower() or self.grammar.word_employer is None:
             return False
-        return not any(self._is_first_name(word) or not is_word(word) for word in text.split())
+        return all(map(self._is_word_only, text.split()))
 
-    def _is_first_name(self, word: str) -> bool:
-        return word in self.grammar.word_names or word in self.grammar.first_names
+    def _is_word_only(self, word: str) -> bool:
+        if word in self.grammar.word_names or word in self.grammar.first_names:
+            return False
+        return is_common(word) or (len(word) > MAX_SHORT_NAME_CHARS and is_word(word))
 
     def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
         """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""

@@ -1,4 +1,4 @@
-"""Tests of talk that looks like a statement about names, relatives, partners, pets and ages, beside talk that is one."""
+"""Tests of talk that looks like a statement about people, partners, pets and ages, beside talk that is one."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ STATED = [
     ("Call me Sunny", "Kim | name | Sunny"),
     # ages
     ("I'm 100 years old", "Kim | age | 100"),
+    ("my brother turned 21 on Friday", "Kim's brother | age | 21"),
+    ("my baby girl is 12 weeks", "Kim's daughter | age | 12 weeks"),
     ("I'm 45, no wait, 44", "Kim | age | 44"),
     ("My sister Adele is amazing, she's 36", "Kim | sister | Adele; Adele | age | 36"),
     # who is meant
@@ -85,6 +87,9 @@ UNSTATED = [
     "My kids call my dad Pops",
     "my daughter is called names at school",
     "my son's name is mud",
+    "my boy bestie is here",
+    "bro is a plumber",
+    "my future kids names are luna and leo",
     "my youngest is Miss Independent",
     # the famous
     "Adele is amazing, she's 36",
@@ -138,6 +143,13 @@ UNSTATED = [
     "my mum's 19 in this photo",
     "on Tinder I'm 32",
     "my dad is 100 today, kidding, he feels it",
+    "some days I'm 80",
+    "on a good day I'm 25",
+    "By the time I'm 40 I want a house",
+    "my wife is 39 weeks",
+    "my sister turned 21 on the wheel",
+    "my wife isn't 40 yet",
+    "my sister doesn't live in leeds",
     # who is meant
     "My colleague's daughter is getting married, she's only 21.",
     "My brother has a new boss. He's 60.",
