@@ -52,6 +52,11 @@ STATED = [
     ("My daughter plays Juliet, she's 14", "Kim's daughter | age | 14"),
     ("My cat Elvis is 4", "Kim | pet | Elvis; Elvis | kind | cat; Elvis | age | 4"),
     ("my dog Max died", "- Kim | pet | Max; Max | kind | dog"),
+    ("we have a chicken in the garden", "Kim | pet | chicken"),
+    ("I have two labs", "Kim | pet | labs"),
+    ("we got a puppy for the kids", "Kim | pet | puppy"),
+    ("my brother has a new girlfriend / he's 30", "Kim's brother | age | 30"),
+    ("my sister got a dog / BOT: Lovely! How old is your sister? / 30", "Kim's sister | age | 30"),
     ("my cat is black with white paws", "Kim's cat | colour | black"),
 ]
 
@@ -163,6 +168,16 @@ UNSTATED = [
     "my dog is brown after the walk",
     "my dog is black and blue",
     "I bought a horse called Blaze in Red Dead",
+    "I have a lab on Thursday",
+    "I have a chicken in the oven",
+    "we've got mice in the loft",
+    "I've got a frog in my throat",
+    "I got a new mouse for my laptop",
+    # questions about one of two who were mentioned
+    "my brother has a new girlfriend / BOT: what's her name? / Zoe",
+    "my brother is getting a dog / BOT: What's he called? / Rex",
+    "my boss has a daughter / she's 15",
+    "my neighbour's kid broke my window / he's 8",
 ]
 
 
