@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.facts.test_typed_talk import read
+from facts.test_typed_talk import read
 
 # Lines, in which " / " begins another one, and what the last one states.
 STATED = [
