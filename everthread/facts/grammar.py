@@ -226,7 +226,7 @@ class Grammar:
         first_names: first names in small letters that are hardly ever other words, or, in a language whose words are
             listed (`text.english_words`), may be other words.
         word_names: first names that are other words too: "grace".
-        famous: names in small letters of famous people, characters and brands, whom hardly anyone knows in person.
+        famous: names in small letters of famous people, characters and brands; their relatives are unknown.
         word_employer: an employer in small letters that consists of words ("bakery", "google"), in a language whose
             words are listed (`text.english_words`); None in others.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".

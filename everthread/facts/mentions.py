@@ -132,7 +132,7 @@ class Mentions:
         return Referent(name, is_certain=is_alone or opens, end=match.end())
 
     def _identify_stranger(self, words: str, end: int) -> Referent:
-        """Return one of whom only a noun is known: "a new girlfriend", "my colleague's daughter"."""
+        """Return one that only a noun mentions: "a new girlfriend", "my colleague's daughter"."""
         noun = words.lower().rpartition(" ")[2]
         relation = self.grammar.relations.get(noun)
         return Referent(words.lower(), relation.gender if relation else "", is_certain=False, end=end)
