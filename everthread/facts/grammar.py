@@ -234,6 +234,8 @@ class Grammar:
         no_capital: words that have a capital letter, or would have one, and are no names: "april".
         first_names: first names in small letters that are hardly ever other words, or, in a language whose words are
             listed (`text.english_words`), may be other words.
+        word_names: first names that are other words too: "grace".
+        famous: names in small letters of famous people, characters and brands; their relatives are unknown.
         word_employer: an employer in small letters that consists of words ("bakery", "google"), in a language whose
             words are listed (`text.english_words`); None in others.
         i_am: the words for "I am", in a language in which people leave them out before their name: "Sam here, 27".
@@ -314,6 +316,8 @@ class Grammar:
     small_word: re.Pattern[str]
     no_capital: re.Pattern[str]
     first_names: frozenset[str]
+    word_names: frozenset[str]
+    famous: frozenset[str]
     word_employer: re.Pattern[str] | None
     i_am: str
     greeting: re.Pattern[str]
@@ -419,12 +423,13 @@ class _Builder:
         self.relations = dict(_list_relations(table["relations"]))
         self.months = {name: number for number, names in enumerate(moments["months"], 1) for name in names}
         self.units = {word: unit for unit, words in moments["units"].items() for word in words}
+        no_relative = "(?!{no_relative})" if "no_relative" in table["macros"] else ""
         self.macros: dict[str, Any] = {
             **table["macros"],
             **(table.get("lowercase", {}) if lowercase else {}),
             # atomic, so that it never matches only the "mother" of "mother in law"
-            "relative_one": f"(?>{'|'.join(word for word, each in self.relations.items() if not each.is_plural)})",
-            "relative_many": [word for word, each in self.relations.items() if each.is_plural],
+            "relative_one": f"(?>{'|'.join(self._list_kin(is_plural=False))}){no_relative}",
+            "relative_many": f"(?:{'|'.join(self._list_kin(is_plural=True)) or NEVER}){no_relative}",
             "pet_one": [w for w, each in self.relations.items() if each.attribute == "pet" and not each.is_plural],
             "pet_many": [w for w, each in self.relations.items() if each.attribute == "pet" and each.is_plural],
             "couple": list(table.get("couples", {})),
@@ -440,6 +445,10 @@ class _Builder:
         self.expanded: dict[str, str] = {}
         self.choices: dict[str, Sequence[Choice]] = {}
 
+    def _list_kin(self, *, is_plural: bool) -> Iterator[str]:
+        """Yield the words for one relative or pet, or for several."""
+        return (word for word, each in self.relations.items() if each.is_plural == is_plural)
+
     def build(self) -> Grammar:
         table, moments = self.table, self.table["moments"]
         is_unspaced = bool(table["clauses"].get("is_unspaced", False))
@@ -451,6 +460,8 @@ class _Builder:
             parties=self._compile(table["clauses"].get("parties", "")),
             addressed=self._compile(table["clauses"].get("addressed", NEVER)),
             first_names=frozenset(table.get("names", {}).get("first", "").split()),
+            word_names=frozenset(table.get("names", {}).get("words", "").split()),
+            famous=frozenset(map(str.strip, table.get("names", {}).get("famous", "").split(","))) - {""},
             word_employer=self._compile(self.macros["word_employer"]) if "word_employer" in self.macros else None,
             i_am=table["clauses"].get("i_am", ""),
             keeps_subject=bool(table["clauses"].get("keeps_subject", False)),

@@ -113,7 +113,9 @@ class Mentions:
             owner = groups["betrothed_name"]
             found = self.speaker() if owner is None else self.find_named(owner, match.end())
             return self.identify_relative(match, {"relation": "partner"}, found)
-        name = match["other"] or match["name"]
+        if stranger := groups.get("other") or groups.get("other_kin"):
+            return self._identify_stranger(stranger, match.end())
+        name = match["name"]
         if match["relation"] or (name and self.names.is_known(name)):
             return self.identify(match)
         if name and match["name"] and self.grammar.is_unspaced:
@@ -125,9 +127,15 @@ class Mentions:
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         opens = is_first and self._opens_sentence(name or "", match.end())
         is_name = name and name[0].isupper() and (opens or not is_first) and not self.grammar.has_capital_nouns
-        if not name or not (match["other"] or is_name):
+        if not name or not is_name:
             return None
         return Referent(name, is_certain=is_alone or opens, end=match.end())
+
+    def _identify_stranger(self, words: str, end: int) -> Referent:
+        """Return one that only a noun mentions: "a new girlfriend", "my colleague's daughter"."""
+        noun = words.lower().rpartition(" ")[2]
+        relation = self.grammar.relations.get(noun)
+        return Referent(words.lower(), relation.gender if relation else "", is_certain=False, end=end)
 
     def _opens_sentence(self, name: str, end: int) -> bool:
         """Return whether the first word of a sentence is a first name, and its subject: "Tyler broke his arm." """
@@ -300,9 +308,17 @@ class Mentions:
         if centre is None or centre.is_speaker or not self._may_be(centre, gender) or not self._is_someone(centre):
             return None
         since = self._list_candidates(gender, self.subject_at, start)
-        if any(each.name != centre.name for each in since) or self._is_unlikely(centre, gender):
+        others = [*since, *self._list_joined(gender)]
+        if any(each.name != centre.name for each in others) or self._is_unlikely(centre, gender):
             return None
         return centre
+
+    def _list_joined(self, gender: Gender) -> Iterator[Referent]:
+        """Yield those who share a clause with its subject: "my son and my nephew came"."""
+        for each in self._list_candidates(gender, 0, self.subject_at):
+            between = self.grammar.separators.match(self.text, each.end)
+            if between is not None and between.end() == self.subject_at:
+                yield each
 
     def _is_unlikely(self, referent: Referent, gender: Gender) -> bool:
         """Return whether a pronoun hardly means one of unknown gender, as the line has mentioned another before."""

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from everthread.facts import clauses, frames
-from everthread.facts.attributes import POSSESSIVE
-from everthread.facts.grammar import Form, Grammar, Pattern
+from everthread.facts.attributes import POSSESSIVE, RELATIONS
+from everthread.facts.grammar import Form, Gender, Grammar, Pattern
 from everthread.facts.mentions import Mentions
 from everthread.facts.moments import read_clause_moment
 from everthread.facts.name_words import is_likely_name
@@ -86,10 +86,10 @@ class SentenceReader:
             may_name = self._is_naming(match) and self.grammar.nameless.search(before.text) is None
             mentioned = before.find_referents() if may_name else []
         else:
-            mentioned = self.mentions.find_focus() if self._answers_for_name() else []
+            mentioned = self.mentions.find_focus(self._find_asked_gender()) if self._answers_for_name() else []
         prefix = f"{self.line.speaker}{POSSESSIVE}"
         unnamed = {each.name: each for each in mentioned if each.relation and each.name.startswith(prefix)}
-        are_others = self.mentions.goes_on_in_line() and len({each.name for each in mentioned}) > 1
+        are_others = len({each.name for each in mentioned}) > 1
         if len(unnamed) == 1 and not are_others:
             for name, attribute, value in self._values().name(next(iter(unnamed.values())), match["name"]):
                 yield self._make(name, attribute, value, 0.9)
@@ -107,6 +107,12 @@ class SentenceReader:
 
     def _answers_for_name(self) -> bool:
         return self.grammar.asks_name.search(self.mentions.before[-1].text) is not None
+
+    def _find_asked_gender(self) -> Gender:
+        """Return the gender of the one whose name the question before asks for: "What's her name?"."""
+        asked = self.grammar.heads["asked"].finditer(self.mentions.before[-1].text)
+        genders = {self.grammar.pronouns[match["pronoun"].lower()] for match in asked if match["pronoun"]}
+        return genders.pop() if len(genders) == 1 else ""
 
     def _is_naming(self, match: re.Match[str]) -> bool:
         """Return whether a sentence calls someone by a name, or is one that can hardly be another word."""
@@ -377,9 +383,20 @@ class SentenceReader:
                 continue
             if is_passing and attribute in LASTING:
                 continue
+            if self._is_about_famous(name, attribute, value):
+                continue
             has_ended = pattern.ends or is_past or (self.was_past and attribute in STAGES and bool(form.head))
             made = self._make(name, attribute, value, pattern.confidence, ends=has_ended)
             yield replace(made, moment=moment, is_event=is_event)
+
+    def _is_about_famous(self, subject: str, attribute: str, value: str) -> bool:
+        """Return whether the subject is famous, or a relative or the speaker is called so. Pets often are."""
+        famous = self.grammar.famous
+        if subject.lower() in famous and self.names.find_owner(subject) is None:
+            return True
+        is_person = attribute == "name" or (attribute in RELATIONS and attribute != "pet")
+        name = value.lower()
+        return is_person and name in famous and name not in self.grammar.first_names
 
     def _make(self, subject: str, attribute: str, value: str, confidence: float, *, ends: bool = False) -> Statement:
         subject, value = self.names.as_written(subject), self.names.as_written(value)

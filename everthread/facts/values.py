@@ -11,7 +11,7 @@ from everthread.facts.grammar import Form, Grammar, Pattern
 from everthread.facts.name_words import is_name_only
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
-from everthread.text.english_words import is_listed_name, is_word
+from everthread.text.english_words import is_common, is_listed_name, is_word
 
 _POSSESSIVE_END = re.compile("['’]s$")
 
@@ -22,6 +22,8 @@ HUMAN = frozenset(
 
 # Attributes whose values are no people: "I work with Tom" states no employer.
 IMPERSONAL = frozenset(("employer", "likes", "dislikes"))
+
+MAX_SHORT_NAME_CHARS = 4  # of names that are more often names than the rare words that they are too: "tam"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            yield from self.list_relatives(groups["kin"] or "", names, subject)
+            if groups.get("names") is None or self._may_name(groups["kin"] or "", names):
+                yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
             yield from self._list_aged(groups["kin"] or "", aged, subject)
@@ -79,6 +82,8 @@ class ValueReader:
                 yield subject.name, self._favourite(groups["favourite_kind"]), value
         if (listed := groups.get("listed_name")) and is_listed_name(listed.lower()):
             groups["name"] = listed
+        if (likely := groups.get("likely_name")) and not self._has_only_words(likely.lower()):
+            groups["name"] = likely
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
         couple = groups.get("couple")
@@ -90,6 +95,22 @@ class ValueReader:
                         value = self.grammar.doers.get(value.lower(), value)
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
+
+    def _may_name(self, kin: str, names: str) -> bool:
+        """Return whether words after one for a person may be names: not the "obsession" of "my mother obsession"."""
+        is_pet = self.grammar.relations[" ".join(kin.lower().split())].attribute == "pet"
+        return is_pet or not self._has_only_words(names)
+
+    def _has_only_words(self, text: str) -> bool:
+        """Return whether a text in small letters consists of words that are no first names."""
+        if text != text.lower() or self.grammar.word_employer is None:
+            return False
+        return all(map(self._is_word_only, text.split()))
+
+    def _is_word_only(self, word: str) -> bool:
+        if word in self.grammar.word_names or word in self.grammar.first_names:
+            return False
+        return is_common(word) or (len(word) > MAX_SHORT_NAME_CHARS and is_word(word))
 
     def _is_unfit(self, subject: Referent, attribute: str, value: str) -> bool:
         """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""
