@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_SESSION = "default"  # of messages without a session
 KEY_PREFIX = "agent-framework:"
 MEMORY_TOKENS = 1000
-MESSAGE = "message"  # name in the metadata of a line: the message as JSON, if it is more than the line has
+MESSAGE = "agent_framework"  # name in the metadata of a line: the message as JSON, if it is more than the line has
 ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
 
 
@@ -127,9 +127,8 @@ class EverthreadHistoryProvider(HistoryProvider):
         Raises:
             StoreUnavailable: the bank can't be read.
         """
-        return [
-            _to_message(line) for line in await asyncio.to_thread(_read, self.memory, session_id or DEFAULT_SESSION)
-        ]
+        lines = await asyncio.to_thread(_read, self.memory, session_id or DEFAULT_SESSION)
+        return [_to_message(line) for line in lines]
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **_: Any

@@ -367,6 +367,19 @@ def test_a_correction_on_the_page_and_a_retraction_change_the_history(
     assert texts == ["Mia is in Porto.", "Good.", "Mia is in Lisbon.", "She is well."]
 
 
+def test_lines_that_others_stored_in_a_session_are_messages_of_it(
+    memory: Memory, history: EverthreadHistoryProvider
+) -> None:
+    memory.observe("Mia is in Lisbon.", speaker="Ann", session="s", metadata={"message": "{}"})
+    memory.observe("Good.", speaker="assistant", role="assistant", session="s")
+    asyncio.run(history.save_messages("s", [Message("user", ["Is she?"])]))
+    assert [(each.role, each.author_name, each.text) for each in asyncio.run(history.get_messages("s"))] == [
+        ("user", "Ann", "Mia is in Lisbon."),
+        ("assistant", None, "Good."),
+        ("user", None, "Is she?"),
+    ]
+
+
 def test_the_options_of_the_framework_choose_what_is_loaded_and_stored(memory: Memory) -> None:
     inputs = EverthreadHistoryProvider(memory, load_messages=False, store_outputs=False)
     with llm_server("Good for her.") as server:
