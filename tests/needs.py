@@ -27,6 +27,7 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
     "fastapi": "server",
     "starlette": "server",
     "uvicorn": "server",
+    "agent_framework": "sdk",
     "agents": "sdk",
     "google": "sdk",
     "haystack": "sdk",

@@ -44,7 +44,7 @@ def test_importing_the_package_alone_loads_nothing_else() -> None:
 def test_importing_loads_no_model_no_web_client_and_no_framework_of_agents() -> None:
     heavy = (
         "onnxruntime, tokenizers, httpx, torch, sentence_transformers, matplotlib, "
-        "agents, google.adk, haystack, langchain_core, langgraph, mem0, pydantic_ai, strands"
+        "agent_framework, agents, google.adk, haystack, langchain_core, langgraph, mem0, pydantic_ai, strands"
     )
     code = (
         f"import sys; from everthread import *; print([name for name in '{heavy}'.split(', ') if name in sys.modules])"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from agent_framework import AgentSession, ContextProvider, Message, SessionContext
 from hardship.loopback import serve_app
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
@@ -15,6 +17,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from everthread import Client
+from everthread.compat.agent_framework import EverthreadContextProvider, EverthreadHistoryProvider
 from everthread.compat.haystack import EverthreadDocumentStore
 from everthread.compat.langchain import EverthreadRetriever, EverthreadVectorStore
 from everthread.compat.langgraph import EverthreadStore
@@ -101,6 +104,22 @@ def test_documents_of_haystack_are_found_on_a_server(url: str) -> None:
         assert store.count_documents() == 1
         store.delete_all_documents()
         assert store.count_documents() == 0
+
+
+def test_an_agent_of_the_agent_framework_remembers_in_a_bank_on_a_server(url: str) -> None:
+    async def ask(question: str, session: str, *providers: ContextProvider) -> str:
+        agent: Any = None  # is not used
+        context = SessionContext(session_id=session, input_messages=[Message("user", [question])])
+        for provider in providers:
+            await provider.before_run(agent=agent, session=AgentSession(), context=context, state={})
+            await provider.after_run(agent=agent, session=AgentSession(), context=context, state={})
+        return "\n".join(context.instructions)
+
+    with Client(url, "mia") as bank:
+        history, recalling = EverthreadHistoryProvider(bank), EverthreadContextProvider(bank, writable=False)
+        assert asyncio.run(ask("My sister Mia moved to Oslo.", "s", recalling, history)) == ""
+        assert "user: My sister Mia moved to Oslo." in asyncio.run(ask("Where did my sister Mia move?", "t", recalling))
+        assert [message.text for message in asyncio.run(history.get_messages("s"))] == ["My sister Mia moved to Oslo."]
 
 
 def test_a_retriever_reads_a_bank_on_a_server(url: str) -> None:

@@ -1,0 +1,205 @@
+"""Microsoft Agent Framework's context provider and history provider on a bank: a message is a line.
+
+Both store the same lines; of an agent with both, the history provider does. Messages without words, such as calls of
+tools, are kept in their place and not recalled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from agent_framework import ContextProvider, HistoryProvider, InMemoryHistoryProvider, Message
+
+from everthread.compat.hits import HEADING
+from everthread.errors import NotFound
+from everthread.stores.limits import UNSTORABLE_CHARACTERS
+from everthread.types import Filter, Line, NewLine, Role
+
+if TYPE_CHECKING:
+    from agent_framework import AgentSession, SessionContext, SupportsAgentRun
+
+    from everthread.client.client import Client
+    from everthread.memory import Memory
+
+DEFAULT_SESSION = "default"  # of messages without a session
+KEY_PREFIX = "agent-framework:"
+MEMORY_TOKENS = 1000
+MESSAGE = "agent_framework"  # name in the metadata of a line: the message as JSON, if it is more than the line has
+ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
+
+
+class EverthreadContextProvider(ContextProvider):
+    """The long-term memory of an agent in a bank, on this machine or on a server.
+
+    with Memory.open("alice") as memory:
+        agent = Agent(client, context_providers=[EverthreadContextProvider(memory)])
+        await agent.run("Where does my sister live?")
+    """
+
+    def __init__(self, memory: Memory | Client, source_id: str = "everthread", *, writable: bool = True) -> None:
+        """Use a bank, which the caller closes.
+
+        Args:
+            memory: the bank.
+            source_id: the name of the provider among those of an agent.
+            writable: whether messages are stored; otherwise they are only recalled.
+        """
+        super().__init__(source_id)
+        self.writable = writable
+        self.memory = memory
+
+    async def before_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Add what the bank knows of the newest user message to the instructions; nothing if nothing is relevant.
+
+        Instructions hold for one run: a service that stores the conversation doesn't store them. Messages of the
+        session that the model is given anyway are not repeated.
+
+        Raises:
+            StoreUnavailable: the bank can't be read.
+        """
+        texts = [_read_text(message) for message in context.input_messages if message.role == "user"]
+        query = next((text for text in reversed(texts) if text), "")
+        text = await asyncio.to_thread(self._recall, query, session, context) if query else ""
+        if text:
+            context.extend_instructions(self.source_id, f"{HEADING}\n{text}")
+
+    async def after_run(
+        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    ) -> None:
+        """Store the input and the response, without what providers added, unless a history provider of the bank does.
+
+        Raises:
+            BadInput: a value is invalid; nothing is stored.
+            StoreUnavailable: the bank can't be written.
+        """
+        if self.writable and not self._has_history(agent):
+            messages = [*context.input_messages, *(context.response.messages if context.response else ())]
+            await asyncio.to_thread(_save, self.memory, context.session_id or DEFAULT_SESSION, messages)
+
+    def _has_history(self, agent: SupportsAgentRun) -> bool:
+        """Return whether an agent has a provider that stores its messages in this bank."""
+        providers = getattr(agent, "context_providers", ())
+        histories = [provider for provider in providers if isinstance(provider, EverthreadHistoryProvider)]
+        return any(each.memory is self.memory and each.store_inputs and each.store_outputs for each in histories)
+
+    def _recall(self, query: str, session: AgentSession, context: SessionContext) -> str:
+        lines = _read(self.memory, context.session_id or DEFAULT_SESSION)
+        if context.service_session_id is None:  # otherwise the service has the whole conversation
+            in_memory = session.state.get(InMemoryHistoryProvider.DEFAULT_SOURCE_ID, {}).get("messages", ())
+            shown = {_read_text(message) for message in (*context.get_messages(), *in_memory)}
+            lines = [line for line in lines if line.text in shown]
+        try:
+            return self.memory.context(query, MEMORY_TOKENS, exclude=[line.seq for line in lines]).text
+        except NotFound:  # a server has no bank before its first line
+            return ""
+
+
+class EverthreadHistoryProvider(HistoryProvider):
+    """The conversations of an agent in a bank: they go on in another process, and other conversations recall them.
+
+    agent = Agent(client, context_providers=[EverthreadHistoryProvider(memory), EverthreadContextProvider(memory)])
+    await agent.run("Where does my sister live?", session=AgentSession(session_id="conversation_123"))
+    """
+
+    def __init__(self, memory: Memory | Client, source_id: str = "everthread_history", **options: Any) -> None:
+        """Use a bank, which the caller closes.
+
+        Args:
+            memory: the bank.
+            source_id: the name of the provider among those of an agent.
+            options: what is loaded and stored, as for `HistoryProvider`.
+        """
+        super().__init__(source_id, **options)
+        self.memory = memory
+
+    async def get_messages(
+        self, session_id: str | None, *, state: dict[str, Any] | None = None, **_: Any
+    ) -> list[Message]:
+        """Return the messages of a session, as they were, in the order of the conversation.
+
+        Raises:
+            StoreUnavailable: the bank can't be read.
+        """
+        lines = await asyncio.to_thread(_read, self.memory, session_id or DEFAULT_SESSION)
+        return [_to_message(line) for line in lines]
+
+    async def save_messages(
+        self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        """Store messages, except those at their beginning with which the session already ends.
+
+        A single user message without an id may have been said again. It is stored, as by the framework's providers.
+
+        Raises:
+            BadInput, StoreUnavailable: as in `EverthreadContextProvider.after_run`.
+        """
+        await asyncio.to_thread(_save, self.memory, session_id or DEFAULT_SESSION, messages)
+
+
+# -------------------------------------------------------------------- in a thread
+
+
+def _read(memory: Memory | Client, session: str, *, include_retracted: bool = False) -> list[Line]:
+    """Return the lines of a session in the order of the conversation: a corrected one in its place."""
+    try:
+        lines = list(memory.lines(Filter(session=session), include_retracted=include_retracted, include_wordless=True))
+    except NotFound:  # a server has no bank before its first line
+        return []
+    return sorted(lines, key=lambda line: line.position)
+
+
+def _save(memory: Memory | Client, session: str, messages: Sequence[Message]) -> None:
+    lines = _read(memory, session, include_retracted=True)
+    stored = [_identify(_to_message(line)) for line in lines if line.retracted_at is None]
+    given = [_identify(message) for message in messages]
+    start = _count_repeated(stored, given, messages)
+    # The same messages that are saved twice at the same time come after the same line, and so have the same keys.
+    last = max((line.seq for line in lines), default=0)
+    batch = blake2b(json.dumps([session, last, given[start:]]).encode(), digest_size=16).hexdigest()
+    if new := messages[start:]:
+        memory.observe_many(
+            [_to_line(message, session, f"{KEY_PREFIX}{batch}/{index}") for index, message in enumerate(new)]
+        )
+
+
+def _count_repeated(stored: Sequence[str], given: Sequence[str], messages: Sequence[Message]) -> int:
+    """Return how many messages, from the first one on, are those with which the stored ones end."""
+    for number in range(min(len(stored), len(given)), 0, -1):
+        if stored[-number:] == given[:number]:
+            may_be_new = number == 1 and messages[0].role == "user" and messages[0].message_id is None
+            return 0 if may_be_new else number
+    return 0
+
+
+def _identify(message: Message) -> str:
+    """Return what makes a message the same as another: all except the notes and the name that the framework adds."""
+    return message.to_json(exclude={"additional_properties", "author_name"})
+
+
+def _to_line(message: Message, session: str, key: str) -> NewLine:
+    """Return the line of a message, which is in the metadata unless the line has all of it."""
+    text, role = _read_text(message), ROLES.get(message.role, "assistant")
+    speaker = (message.author_name or "").strip() or role
+    line = NewLine(text, speaker, role, session=session, key=key)
+    is_storable = text and not UNSTORABLE_CHARACTERS.search(speaker + text)
+    is_whole = is_storable and _to_message(line).to_dict() == message.to_dict()
+    return line if is_whole else replace(line, metadata={MESSAGE: message.to_json()})
+
+
+def _to_message(line: Line | NewLine) -> Message:
+    if MESSAGE in line.metadata:
+        return Message.from_json(str(line.metadata[MESSAGE]))
+    return Message(line.role, [line.text], author_name=None if line.speaker == line.role else line.speaker)
+
+
+def _read_text(message: Message) -> str:
+    """Return the words of a message, without thoughts, calls of tools and files."""
+    texts = (content.text for content in message.contents if content.type == "text")
+    return "\n".join(text for text in texts if text and text.strip()).strip()
