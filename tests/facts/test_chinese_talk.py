@@ -324,7 +324,7 @@ UNSTATED = [
     "我跟Kevin在一起三年分了",
 ]
 
-# What a chatbot says, if anything, and what Kim says then, with what that states.
+# A remark of the chatbot, which may be empty, the answer by Kim, and what the answer states.
 TALK = [
     ("", "对门小夫妻俩都是老师，养了条金毛", ""),
     ("", "今天又有一个学生退学了，去广东打工，才十五岁。", ""),
