@@ -121,9 +121,7 @@ class Mentions:
         if name and match["name"] and self.grammar.is_unspaced:
             return replace(self.find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
-        is_alone = (
-            is_alone and not _is_common(name) and re.search(rf"\b{re.escape(name.lower())}\b", self.line.text) is None
-        )
+        is_alone = is_alone and self._is_first_name(name)  # nor "Antwerp. He's from Glasgow."
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         opens = is_first and self._opens_sentence(name or "", match.end())
         is_name = name and name[0].isupper() and (opens or not is_first) and not self.grammar.has_capital_nouns
@@ -139,8 +137,10 @@ class Mentions:
 
     def _opens_sentence(self, name: str, end: int) -> bool:
         """Return whether the first word of a sentence is a first name, and its subject: "Tyler broke his arm." """
-        is_first_name = name.lower() in self.grammar.first_names
-        return is_first_name and self.grammar.follows_subject.match(self.text, end) is not None
+        return self._is_first_name(name) and self.grammar.follows_subject.match(self.text, end) is not None
+
+    def _is_first_name(self, name: str) -> bool:
+        return name.lower().partition(" ")[0] in self.grammar.first_names
 
     def find_named(self, name: str, end: int) -> Referent:
         """Return the one of a name."""

@@ -165,6 +165,10 @@ STATED = [
     ("phd candidate in sociology", "Kim | field | sociology"),
     ("changed my major to math", "Kim | field | math"),
     ("as a law student i drink too much coffee", "Kim | field | law"),
+    # pets and partners that are gone
+    ("my cat Hamish is fat / Hamish had to be put to sleep this morning", "- Kim | pet | Hamish"),
+    ("my dog Bishop is old / Poor Bishop died on Sunday", "- Kim | pet | Bishop"),
+    ("my boyfriend is Callum / i ended it with Callum", "- Kim | partner | Callum"),
 ]
 
 UNSTATED = [
