@@ -10,7 +10,7 @@ from everthread.facts import clauses
 from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.referents import Names, Referent
-from everthread.text.english_words import is_common
+from everthread.text.english_words import is_common, is_listed_name, is_word
 from everthread.text.questions import is_question
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
@@ -121,7 +121,7 @@ class Mentions:
         if name and match["name"] and self.grammar.is_unspaced:
             return replace(self.find_named(name, match.end()), is_certain=False)
         is_alone = self.text.strip(" .!") == name  # "Martin. He's a surveyor.", but not "Eggs. He's allergic to eggs."
-        is_alone = is_alone and self._is_first_name(name)  # nor "Antwerp. He's from Glasgow."
+        is_alone = is_alone and self._may_be_first_name(name)  # nor "Antwerp. He's from Glasgow."
         is_first = match.start() == 1 and not is_alone  # such a word has a capital letter in any case
         opens = is_first and self._opens_sentence(name or "", match.end())
         is_name = name and name[0].isupper() and (opens or not is_first) and not self.grammar.has_capital_nouns
@@ -138,6 +138,10 @@ class Mentions:
     def _opens_sentence(self, name: str, end: int) -> bool:
         """Return whether the first word of a sentence is a first name, and its subject: "Tyler broke his arm." """
         return self._is_first_name(name) and self.grammar.follows_subject.match(self.text, end) is not None
+
+    def _may_be_first_name(self, name: str) -> bool:
+        """Return whether a name is a first name, or a word in no list: places are listed."""
+        return self._is_first_name(name) or not (is_word(name.lower()) or is_listed_name(name.lower()))
 
     def _is_first_name(self, name: str) -> bool:
         return name.lower().partition(" ")[0] in self.grammar.first_names
