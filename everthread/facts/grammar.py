@@ -219,8 +219,8 @@ class Grammar:
         attached: what may be between a mention and a relative clause about it: "my aunt in Leeds, who".
         introduction: what a sentence begins with that introduces the speaker: "shay, 27, sous chef".
         subjectless: what a sentence by the speaker about the speaker begins with: "been married for years".
-        led_in: clauses without a subject before such a clause, which are about the speaker as well, in a language that
-            leaves subjects out.
+        led_in: what may be before a clause without a subject that is about the speaker, in a language that leaves
+            subjects out: nothing that names another person.
         elided: what is before a clause that leaves out its subject and its verb: "she is 38, single and a nurse".
         boundary: where a clause with a subject leaves what governs the clause before it.
         about_other: what a sentence has that is about another than the one who is spoken to: "she was born in 1980".
