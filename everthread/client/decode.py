@@ -130,9 +130,10 @@ def stats(data: Json) -> Stats:
 
 def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
+    spans = tuple((first, last) for first, last in data["seqs"])
     at = datetime.fromisoformat(data["forgotten_at"])
     backups, cleared = tuple(data.get("backups", ())), data.get("cleared_backups", 0)  # added after 0.1.0
-    return Receipt(data["bank"], data["scope"], _ranges(data["seqs"]), data["lines"], at, backups, cleared)
+    return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups, cleared)
 
 
 def file_contents(data: Json) -> FileContents:
@@ -145,11 +146,11 @@ def file_contents(data: Json) -> FileContents:
 
 def import_result(data: Json) -> ImportResult:
     """Decode the result of an import."""
-    return ImportResult(**{**data, **_ambiguous_dates(data), "seqs": _ranges(data.get("seqs", ()))})
+    return ImportResult(**{**data, **_ambiguous_dates(data), "seqs": _list_seqs(data.get("seqs", ()))})
 
 
-def _ranges(spans: Iterable[Any]) -> tuple[tuple[int, int], ...]:
-    return tuple((first, last) for first, last in spans)
+def _list_seqs(spans: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(seq for first, last in spans for seq in range(first, last + 1))
 
 
 def _ambiguous_dates(data: Json) -> dict[str, Any]:

@@ -96,7 +96,8 @@ class ImportResult:
         broken: the conversations of an export that could not be read and were left out: the reason, by title.
         units: facts and notes of another memory that are new to the bank.
         ambiguous_dates: as of `FileContents`.
-        seqs: the inclusive ranges of the numbers of the added lines; none if a bank was restored from its export.
+        seqs: the numbers of the added lines, by which `forget` undoes the import; none if a bank was restored from its
+            export.
     """
 
     read: int
@@ -106,4 +107,4 @@ class ImportResult:
     broken: Mapping[str, str] = field(default_factory=dict)
     units: int = 0
     ambiguous_dates: Mapping[str, AmbiguousDate] = field(default_factory=dict)
-    seqs: tuple[tuple[int, int], ...] = ()
+    seqs: tuple[int, ...] = ()

@@ -385,7 +385,7 @@ TALK = b"Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
 
 def test_a_file_is_imported_once_and_its_counts_are_returned(client: Client) -> None:
     result = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
-    assert result == ImportResult(read=2, added=2, skipped={}, lines=2, seqs=((1, 2),))
+    assert result == ImportResult(read=2, added=2, skipped={}, lines=2, seqs=(1, 2))
     assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(result, added=0, seqs=())
     assert [(line.speaker, line.role) for line in client.lines()] == [("Ann", "user"), ("Nora", "assistant")]
     assert client.sessions()[0].id.startswith("talk-")
@@ -658,8 +658,8 @@ def test_an_import_has_a_longer_timeout(url: str, quick: None, monkeypatch: pyte
 def test_an_import_is_undone_by_forgetting_its_lines(client: Client) -> None:
     client.observe("I have a kite.")
     added = client.import_file(TALK, name="talk.txt")
-    assert added.seqs == ((2, 3),)
-    receipt = client.forget(seq=[seq for first, last in added.seqs for seq in range(first, last + 1)])
+    assert added.seqs == (2, 3)
+    receipt = client.forget(seq=added.seqs)
     assert (receipt.lines, receipt.seqs) == (2, ((2, 3),))
     assert [line.text for line in client.lines()] == ["I have a kite."]
     with pytest.raises(NotFound):
