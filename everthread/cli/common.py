@@ -171,8 +171,8 @@ def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Comman
 
 
 def to_flag(option: str) -> str:
-    """Write an option as the command line does: `--format`."""
-    return f"--{option}"
+    """Write an option as the command line does: `--date-order`."""
+    return f"--{option.replace('_', '-')}"
 
 
 def decode_utf8(raw: bytes) -> str:

@@ -49,7 +49,7 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @click.option(
     "--date-order",
     type=click.Choice(list(DATE_ORDERS)),
-    help="The order of day, month and year in dates of WhatsApp. Default: inferred from the chat.",
+    help="The order of day, month and year in dates of WhatsApp or a table. Default: inferred.",
 )
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")

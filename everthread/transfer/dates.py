@@ -1,6 +1,7 @@
 """Parses dates and times of transcripts and data sets, and the names of time zones.
 
-Ambiguous dates such as 05/06/2024 are rejected; WhatsApp's dates are parsed by `whatsapp`, its clocks here.
+Ambiguous dates such as 05/06/2024 are rejected without an order of day, month and year, which `find_order` infers from
+all dates of a file. WhatsApp's dates are parsed by `whatsapp`, its clocks here.
 
 Accepted are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023, 10:04:11", "1:56 pm on 8 May, 2023",
 "May 8, 2023" and "Monday, 8 May 2023 at 10:22". Month names are English, independently of the locale.
@@ -9,10 +10,13 @@ Accepted are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from everthread.errors import ConfigError
+from everthread.transfer.types import DATE_ORDERS
+from everthread.types import now
 
 MAX_DATE_CHARS = 200  # of the longest date with blanks; in a long message, no date is searched for
 
@@ -52,23 +56,47 @@ def parse_zone(name: str) -> ZoneInfo:
         raise ConfigError(f"unknown time zone {name!r}; expected one such as Europe/Berlin or UTC") from None
 
 
-def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:
+def parse_moment(text: str, tz: tzinfo = UTC, order: str | None = None) -> datetime:
     """Parse a date with or without a time of day.
 
     Args:
         text: the text.
         tz: the zone of a time without an offset.
+        order: the order of day, month and year, one of `DATE_ORDERS`, in dates such as 05/06/2024.
 
     Raises:
         ValueError: the text has none of the accepted forms.
     """
     if len(text) > MAX_DATE_CHARS:
         raise ValueError("more than a date")
+    if order and (date := _AMBIGUOUS.search(text)):
+        text = f"{text[: date.start()]}{_write_as_iso(date[0], order)}{text[date.end() :]}"
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError:
         parsed = _parse_written(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=tz)
+
+
+def find_order(dates: Collection[str]) -> str | None:
+    """Return the only order of day, month and year in which all these dates exist, none of them in the future."""
+    latest = now() + timedelta(days=1)  # another zone may be a day ahead
+    fitting = [order for order in DATE_ORDERS if all(_fits(date, order, latest) for date in dates)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(date: str, order: str, latest: datetime) -> bool:
+    try:
+        return parse_moment(date, order=order) <= latest
+    except ValueError:
+        return False
+
+
+def _write_as_iso(date: str, order: str) -> str:
+    """Write a date such as 05/06/24, which may not exist, with the year first."""
+    numbers = dict(zip(order, map(int, re.findall(r"\d+", date)), strict=True))
+    year = numbers["y"] + (2000 if numbers["y"] < 100 else 0)
+    return f"{year}-{numbers['m']:02}-{numbers['d']:02}"
 
 
 def parse_clock(text: str, day: datetime) -> datetime:

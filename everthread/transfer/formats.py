@@ -34,6 +34,7 @@ OWN_OPTIONS = {  # of single services, and of WhatsApp
     "claude": ("attachments",),
     "openwebui": ("attachments",),
     "signal": ("disappearing",),
+    "table": ("date_order",),
 }
 FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
@@ -84,7 +85,8 @@ def open_reader(
         facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
         attachments: whether the texts that a service extracted from attachments become metadata of their lines.
         disappearing: whether messages that were to disappear are read.
-        date_order: the order of day, month and year in dates of WhatsApp: "dmy", "mdy" or "ymd"; without it, inferred.
+        date_order: the order of day, month and year in dates of WhatsApp and of tables, one of `DATE_ORDERS`; without
+            it, inferred.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.
@@ -160,7 +162,7 @@ def _check_options(path: Path, format: str, names: Sequence[str], given: Collect
     others = [other for other, known in FORMATS.items() if unknown in known and (is_own or other not in SERVICES)]
     others += [] if is_own else ["exports of services"]
     have = "has" if len(others) == 1 and is_own else "have"
-    what = f"format {format} has no option {unknown!r} (only {', '.join(others)} {have} it)"
+    what = f"format {format} has no option {unknown.replace('_', ' ')!r} (only {', '.join(others)} {have} it)"
     raise ConfigError(what, path=path, remedy="leave out {option}", option=unknown)
 
 
@@ -186,7 +188,7 @@ def _open_services(
     from everthread.transfer.services import lines
 
     findings = findings or lines.Findings()
-    options = ReadOptions(**{option: value for option, value in given.items() if option not in OWN_OPTIONS["whatsapp"]})
+    options = ReadOptions(**given)
     readers: list[Reader] = [partial(lines.read_lines, paths, services, options, findings, left_out)]
     if chats:
         shared = {option: value for option, value in given.items() if option in FORMATS["whatsapp"]}

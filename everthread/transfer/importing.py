@@ -142,7 +142,7 @@ def _check_files(
 def _note_broken(findings: Findings, left_out: Mapping[Path, BadFile]) -> None:
     """Note the files that were left out, and why."""
     for file, error in left_out.items():
-        reasons = filter(None, (error.where, error.message, error.remedy))
+        reasons = filter(None, (error.where, error.message, "" if error.option else error.remedy))
         findings.broken[number_name(file.name, findings.broken)] = "; ".join(reasons)
 
 

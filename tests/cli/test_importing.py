@@ -166,6 +166,17 @@ def test_dates_that_can_be_read_in_two_ways_are_pointed_out_with_the_option_for_
         assert [f"{line.said_at:%d %B}" for line in memory.lines()] == ["05 April"]
 
 
+def test_the_order_of_dates_in_a_table_is_asked_for_with_its_option(tmp_path: Path) -> None:
+    table = tmp_path / "talk.csv"
+    table.write_text("time,name,text\n05/06/2024,Ann,hi\n", encoding="utf-8")
+    assert "give the order of day, month and year with --date-order, or write" in run(tmp_path, table).stderr
+    assert "1 of 1 line was new" in run(tmp_path, table, "--date-order", "dmy").stdout
+    talk = tmp_path / "talk.txt"
+    talk.write_text("Ann: hi\n", encoding="utf-8")
+    what = "format transcript has no option 'date order' (only whatsapp, table have it); leave out --date-order"
+    assert what in run(tmp_path, talk, "--date-order", "dmy").stderr
+
+
 def test_facts_of_another_memory_are_imported_as_facts_or_as_lines(tmp_path: Path) -> None:
     path = tmp_path / "memories.json"
     path.write_text('{"results": [{"id": "f1", "memory": "Likes tea", "user_id": "Nora"}]}', encoding="utf-8")

@@ -72,7 +72,9 @@ class ImportOptions:
     attachments: Annotated[bool, Query(description="Store the texts of attachments in the metadata.")] = False
     disappearing: Annotated[bool, Query(description="Store messages that were to disappear (Signal).")] = False
 
-    date_order: Annotated[DateOrder | None, Query(description="In dates of WhatsApp. Default: inferred.")] = None
+    date_order: Annotated[
+        DateOrder | None, Query(description="In dates of WhatsApp or a table. Default: inferred.")
+    ] = None
 
     def check(self, path: Path, name: str, progress: importing.Progress | None = None) -> importing.CheckedFile:
         """Read an uploaded file of this name, and check all of it, as `importing.check_file`."""

@@ -99,6 +99,7 @@ class ReadOptions:
         facts_as_lines: whether the facts of another memory become lines.
         attachments: whether the texts that a service extracted from attachments are read, too.
         disappearing: whether messages that were to disappear are read, too.
+        date_order: the order of day, month and year in a table's dates; None: it is inferred.
     """
 
     me: str | None = None
@@ -109,6 +110,7 @@ class ReadOptions:
     facts_as_lines: bool = False
     attachments: bool = False
     disappearing: bool = False
+    date_order: str | None = None
 
 
 Entry = Conversation | BrokenConversation | NewUnit  # the last is a fact or a note that another memory wrote

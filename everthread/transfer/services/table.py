@@ -1,6 +1,7 @@
 """Tables of messages in CSV, such as Copilot's history, and those that people make themselves.
 
 The first row names the columns: one has the text, one the sender and one the time; another may have the conversation.
+The order of day, month and year in dates such as 05/06/2024 is inferred from all dates of a table.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 
 from everthread.errors import BadFile
-from everthread.transfer.dates import looks_like_date, parse_moment
+from everthread.transfer.dates import find_order, looks_like_date, parse_moment
 from everthread.transfer.files import file_error, hash_parts, shorten
 from everthread.transfer.services.chatlist import NAME, PERSON, ROLES
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import MAX_VALUE_BYTES, Export, ExportFile
 from everthread.transfer.services.fields import parse_recent_epoch
+from everthread.transfer.types import DATE_ORDERS
 
 _COLUMNS = {  # by what they have; of several, the first that a table has
     "text": ("message", "text", "content", "contents", "body", "message text"),
@@ -41,23 +44,37 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations of all tables.
 
     Raises:
-        BadFile: a date is ambiguous, or a table can't be read.
+        BadFile: a date is ambiguous or impossible, or a table can't be read.
     """
     for file in export.named("*.csv", "*.tsv"):
         if columns := _find_columns(file):
-            yield from _read_table(file, columns, options.tz)
+            order = options.date_order or _infer_order(file, columns)
+            yield from _read_table(file, columns, options.tz, order)
 
 
-def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo) -> Iterator[Conversation]:
+def _infer_order(file: ExportFile, columns: Mapping[str, int]) -> str | None:
+    """Return the order of day, month and year in a table's dates; None if they need none, or fit several or none."""
+    times = {values.get("time", "") for _, values in _read_values(file, columns)}
+    dates = set(filter(looks_like_date, times))
+    return None if all(map(_is_certain, dates)) else find_order(dates)
+
+
+def _is_certain(date: str) -> bool:
+    try:
+        return bool(parse_moment(date))
+    except ValueError:
+        return False
+
+
+def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo, order: str | None) -> Iterator[Conversation]:
     """Yield the conversations of a table, in the order of their first rows."""
     chats: dict[str, list[Message]] = {}
     skipped = Counter[str]()
-    for number, row in enumerate(_read_rows(file), 1):
-        values = {name: row[index].strip() for name, index in columns.items() if index < len(row)}
-        if number == 1 or not values.get("text"):
-            skipped["messages without text"] += number > 1 and any(row)
+    for number, values in _read_values(file, columns):
+        if not values.get("text"):
+            skipped["messages without text"] += any(values.values())
             continue
-        message = _build_message(values, _parse_time(values.get("time", ""), tz, file, number))
+        message = _build_message(values, _parse_time(values.get("time", ""), tz, order, file, number))
         chats.setdefault(values.get("conversation", ""), []).append(message)
     for title, messages in chats.items():
         first, last = (messages[index].said_at or _EARLIEST for index in (0, -1))
@@ -69,6 +86,12 @@ def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo) -> Ite
         skipped.clear()
 
 
+def _read_values(file: ExportFile, columns: Mapping[str, int]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each row after the first, and what it has in the columns."""
+    for number, row in islice(enumerate(_read_rows(file), 1), 1, None):
+        yield number, {name: row[index].strip() for name, index in columns.items() if index < len(row)}
+
+
 def _build_message(values: Mapping[str, str], said_at: datetime | None) -> Message:
     sender = values.get("sender") or PERSON
     role = ROLES.get(sender.casefold())
@@ -76,14 +99,20 @@ def _build_message(values: Mapping[str, str], said_at: datetime | None) -> Messa
     return Message(values["text"], role if role in ("assistant", "system") else "user", speaker, said_at)
 
 
-def _parse_time(text: str, tz: tzinfo, file: ExportFile, number: int) -> datetime | None:
-    """Return the time in a field; None without one. Raises BadFile for a date whose day may be its month."""
+def _parse_time(text: str, tz: tzinfo, order: str | None, file: ExportFile, number: int) -> datetime | None:
+    """Return the time in a field; None without one. Raises BadFile for a date that doesn't exist in this order."""
     try:
-        return parse_moment(text, tz)
+        return parse_moment(text, tz, order)
     except ValueError:
         if looks_like_date(text):
-            what = f"the date {shorten(text)} is ambiguous or impossible"
-            raise file_error(file.path, f"row {number}", what, "write dates as 2024-05-31 18:05") from None
+            doubt = f"impossible with the {DATE_ORDERS[order]} first" if order else "ambiguous or impossible"
+            raise BadFile(
+                f"the date {shorten(text)} is {doubt}",
+                path=file.path,
+                where=f"row {number}",
+                remedy="give the order of day, month and year with {option}, or write dates as 2024-05-31 18:05",
+                option="date_order",
+            ) from None
     try:
         return parse_recent_epoch(float(text))
     except ValueError:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,57 @@ def test_a_grown_table_adds_its_new_rows(tmp_path: Path) -> None:
     assert len(set(keys[1])) == 3
 
 
-def test_an_ambiguous_date_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        BadFile, match=r"talk\.csv, row 2: the date '05/06/2024 18:05' is ambiguous or impossible; write"
-    ):
-        read_table(tmp_path, "time,name,text\n05/06/2024 18:05,Ann,hi\n")
+AMBIGUOUS = "time,name,text\n05/06/2024 18:05,Ann,hi\n"
+
+
+def read_days(folder: Path, dates: Sequence[str], date_order: str | None = None) -> list[str]:
+    """Return the days of messages with these dates."""
+    rows = "".join(f'"{date}",Ann,hi {number}\n' for number, date in enumerate(dates))
+    (folder / "days.csv").write_text(f"time,name,text\n{rows}", encoding="utf-8")
+    lines = check_file(folder / "days.csv", date_order=date_order).read()
+    return [f"{line.said_at:%Y-%m-%d}" for line in sorted(lines, key=lambda line: line.text) if line.said_at]
+
+
+@pytest.mark.parametrize(
+    ("dates", "days"),
+    [
+        (["05/06/2024", "25/06/2024 18:05"], ["2024-06-05", "2024-06-25"]),
+        (["25/06/2024", "05/06/2024", "04/05/2024"], ["2024-06-25", "2024-06-05", "2024-05-04"]),
+        (["6/5/2024, 6:05 PM", "6/25/2024, 6:05 PM"], ["2024-06-05", "2024-06-25"]),
+        (["05-06-24 18:05", "31-05-24 18:05"], ["2024-06-05", "2024-05-31"]),
+        (["24/05/06", "24/12/31"], ["2024-05-06", "2024-12-31"]),
+        (["05/06/2024", "25/06/2024", "2024-07-01T10:00:00Z", "", "soon"], ["2024-06-05", "2024-06-25", "2024-07-01"]),
+        (["05.06.2024", "04.05.2024"], ["2024-06-05", "2024-05-04"]),
+    ],
+)
+def test_the_order_of_dates_is_inferred_from_all_rows(tmp_path: Path, dates: list[str], days: list[str]) -> None:
+    assert read_days(tmp_path, dates) == days
+
+
+@pytest.mark.parametrize(("order", "day"), [("dmy", "2024-06-05"), ("mdy", "2024-05-06")])
+@pytest.mark.parametrize("date", ["05/06/2024 18:05", "05-06-24", "05.06.2024"])
+def test_the_order_of_dates_can_be_given(tmp_path: Path, date: str, order: str, day: str) -> None:
+    assert read_days(tmp_path, [date], date_order=order) == [day]
+
+
+@pytest.mark.parametrize("dates", [["05/06/2024 18:05"], ["05/06/2024 18:05", "25/06/2024", "06/25/2024"]])
+def test_without_an_order_an_ambiguous_date_is_refused(tmp_path: Path, dates: list[str]) -> None:
+    what = r"days\.csv, row 2: the date '05/06/2024 18:05' is ambiguous or impossible"
+    with pytest.raises(BadFile, match=f"{what}; give the order of day, month and year with date_order="):
+        read_days(tmp_path, dates)
+
+
+def test_a_date_that_the_given_order_excludes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="row 3: the date '25/06/2024' is impossible with the month first; give"):
+        read_days(tmp_path, ["05/06/2024", "25/06/2024"], date_order="mdy")
+
+
+def test_a_table_with_ambiguous_dates_is_left_out_of_several(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(AMBIGUOUS, encoding="utf-8")
+    (tmp_path / "b.csv").write_text("time,name,text\n2024-05-06,Ann,hi\n", encoding="utf-8")
+    contents = check_file(tmp_path).contents
+    assert contents.broken == {"a.csv": "row 2; the date '05/06/2024 18:05' is ambiguous or impossible"}
+    assert check_file(tmp_path, date_order="dmy").contents.messages == 2
 
 
 @pytest.mark.parametrize("text", ["name,phone\nAnn,1\n", "name,text\nAnn,hi\n", "", "\n"])
