@@ -133,6 +133,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         transcript_styles.rewrite_stamp_after,
         transcript_styles.rewrite_angle,
         lambda text: transcript_styles.find_style([text]),
+        lambda text: transcript_styles.remove_furniture("Ann", text),
         parse_moment,
         SMS.find_command,
     ),

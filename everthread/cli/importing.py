@@ -31,7 +31,7 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @bank_option
 @click.option("--list", "only_list", is_flag=True, help="Show what is in the file; import nothing.")
 @click.option("--forget", "forgets", is_flag=True, help="Undo an import: forget the lines in the file for good.")
-@click.option("--me", metavar="NAME", help="Your name, for the export of a service.")
+@click.option("--me", metavar="NAME", help="Your name, where the file calls you 'user', 'You' or 'Me'.")
 @click.option("--assistant", multiple=True, metavar="NAME", help="A speaker who is the assistant. Repeatable.")
 @click.option("--only", multiple=True, metavar="TITLE", help="Only the conversation with this title or id. Repeatable.")
 @click.option("--strict", is_flag=True, help="Import nothing if a conversation of an export can't be read.")

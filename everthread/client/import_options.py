@@ -15,7 +15,7 @@ class ImportOptions(TypedDict, total=False):
         format: the format of the file; None: it is recognised.
         assistant: the names under which the bot speaks.
         tz: the time zone of times without one; None: UTC.
-        me: the name of the person whose export it is.
+        me: the name of the person whose file it is.
         only: titles or ids of the conversations to import; empty: all.
         strict: whether a conversation that can't be read is an error.
         facts_as_lines: whether the facts of another memory (mem0) are stored as lines.

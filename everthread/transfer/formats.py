@@ -39,7 +39,7 @@ OWN_OPTIONS = {  # of single services, and of WhatsApp
 FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
-    "transcript": ("assistant", "tz"),
+    "transcript": ("assistant", "tz", "me", "findings"),
     "whatsapp": ("only", "assistant", "tz", "me", *OWN_OPTIONS["whatsapp"], "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
@@ -80,7 +80,7 @@ def open_reader(
         only: conversations of a data set or an export to read; without any, all.
         assistant: names under which the chatbot speaks.
         tz: the zone of times without one.
-        me: the name of the person whose export it is.
+        me: the name of the person whose file it is.
         strict: whether a conversation that can't be read is an error.
         facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
         attachments: whether the texts that a service extracted from attachments become metadata of their lines.

@@ -32,7 +32,7 @@ from everthread.transfer import formats, restoring
 from everthread.transfer.bank_file import Head, SessionLabel, find_head
 from everthread.transfer.contents import ContentsCounter
 from everthread.transfer.evidence import list_keys, to_seqs
-from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
+from everthread.transfer.files import PLACEHOLDER_TIME, file_error, missing_speaker_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
@@ -43,7 +43,6 @@ from everthread.transfer.types import FileContents
 from everthread.types import Line, NewLine, NewUnit, Session, now
 
 NO_LABEL = SessionLabel(None, {})
-MAX_NAMED_SPEAKERS = 10  # in a message
 Progress = Callable[[int], None]
 
 
@@ -161,9 +160,7 @@ def _check_names(contents: FileContents, findings: Findings, path: Path, options
     speakers = [speaker.name for speaker in contents.speakers]
     for option, names in (("me", [options.get("me")]), ("assistant", options.get("assistant") or ())):
         if missing := [name for name in names if name and name not in speakers] if speakers else []:
-            known = ", ".join(speakers[:MAX_NAMED_SPEAKERS])
-            what = f"no speaker is called {missing[0]!r}; the most frequent are {known}"
-            raise ConfigError(what, path=path, remedy="correct {option}", option=option)
+            raise missing_speaker_error(missing[0], option, speakers, path)
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -418,6 +415,7 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
                 existing is not None
                 and not _is_correction(line, existing)
                 and not _had_same_words(memory, line, existing)
+                and (line.key in places or not _has_more_words(line, existing))
             ):
                 other = "text" if _clean(line).text != existing.text else f"speaker, {existing.speaker!r},"
                 what = f"has a different {other} under the key {shorten(line.key)}, its line {existing.seq}"
@@ -445,6 +443,12 @@ def _has_same_words(line: NewLine, existing: Line) -> bool:
     """Return whether a line of the bank has the same words, perhaps under another name of the speaker."""
     cleaned = _clean(line)
     return cleaned.text == existing.text and (cleaned.speaker == existing.speaker or cleaned.role == existing.role)
+
+
+def _has_more_words(line: NewLine, existing: Line) -> bool:
+    """Return whether a line of the bank has further words, such as those around a reply, which 0.1.0 left in it."""
+    cleaned = _clean(line)
+    return cleaned.text in existing.text and cleaned.role == existing.role
 
 
 def _is_correction(line: NewLine, existing: Line) -> bool:

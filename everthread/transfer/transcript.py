@@ -22,13 +22,16 @@ In a file that does not begin in this way, messages may begin in one of the styl
 without a speaker such as a title, which are left out.
 
 A message without a time is one second after the message before it, or at the header's time; without any date in the
-file it has no time. `files.KeyGenerator` describes how a message is recognised in another file. The caller names the
-speakers that are the bot; otherwise those are who are called like a role, such as "Assistant".
+file it has no time. `files.KeyGenerator` describes how a message is recognised in another file; its key is made of the
+name and the words in the file, also where the line has others. The caller names the speakers that are the bot;
+otherwise those are who are called like a role, such as "Assistant". A speaker called "You", "Me" or like another of
+`transcript_styles.PERSONS` gets the person's name.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -42,10 +45,20 @@ from everthread.transfer.files import (
     check_line,
     file_error,
     make_session_id,
+    missing_speaker_error,
     read_numbered_lines,
     shorten,
 )
-from everthread.transfer.transcript_styles import MAX_HEAD_LINES, Style, find_role, find_style
+from everthread.transfer.services.chatlist import PERSON
+from everthread.transfer.services.lines import Findings
+from everthread.transfer.transcript_styles import (
+    MAX_HEAD_LINES,
+    Style,
+    find_role,
+    find_style,
+    is_person,
+    remove_furniture,
+)
 from everthread.types import NewLine, Role
 
 MIDNIGHT_GAP = timedelta(hours=12)
@@ -62,7 +75,14 @@ _DATE_DECORATION = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
-def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> Iterator[NewLine]:
+def read(
+    path: Path,
+    *,
+    assistant: Collection[str] = (),
+    tz: tzinfo = UTC,
+    me: str | None = None,
+    findings: Findings | None = None,
+) -> Iterator[NewLine]:
     """Yield the messages of a transcript as lines, those before the first date as undated.
 
     A session is named after the file and its first message, for example "diary-3f9a2c01".
@@ -71,29 +91,40 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         path: the file.
         assistant: the speakers that are the bot.
         tz: the zone of times.
+        me: the name of the person, who may be called "You" or "Me" in the file.
+        findings: filled with the speaker who is the person, if the file shows it.
 
     Raises:
         BadFile: a line is invalid.
+        ConfigError: the person is not among the speakers.
     """
     keys, session, name = KeyGenerator(), 0, ""
+    speakers = Counter[str]()
     style = _find_style(path, tz)
     for message in _read_messages(path, tz, style):
-        text = "\n".join(part for part in message.parts if part)
-        if not text:
+        words = "\n".join(part for part in message.parts if part)
+        if not words:
             what = f"{message.name} says nothing"
             raise file_error(path, f"line {message.number}", what, "remove the line, or write what was said")
         local_time = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
         is_first = message.session != session
         if is_first:
             keys.start_session()
-        key = keys.next_key(local_time, message.name, text, timed=message.timed)
+        key = keys.next_key(local_time, message.name, words, timed=message.timed)
         if is_first:
             session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
         role = role if assistant else find_role(message.name, in_style=style is not None)
-        undated = message.said_at is None
-        line = NewLine(text, message.name, role, message.said_at, name, key=key, undated=undated)
+        is_me = role == "user" and is_person(message.name)
+        speaker = (me or PERSON) if is_me else message.name
+        speakers[speaker] += 1
+        if findings is not None and (is_me or speaker == me):
+            findings.owners |= Counter([speaker])
+        text = remove_furniture(message.name, words) if style is not None and role == "assistant" else words
+        line = NewLine(text, speaker, role, message.said_at, name, key=key, undated=message.said_at is None)
         yield check_line(line, path, f"line {message.number}")
+    if me and speakers and me not in speakers:
+        raise missing_speaker_error(me, "me", [speaker for speaker, _ in speakers.most_common()], path)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
     2024-05-06 18:05 Ann: hi        Ann (18:05): hi        [18:05] <Ann> hi
     **Ann:** hi                     ## Prompt:             You said:
 
-The first messages of a file show its style. A style rewrites the beginning of a message as `[time] Name: text`.
+The first messages of a file show its style. A style rewrites the beginning of a message as `[time] Name: text`. Of a
+reply in a copied page, `remove_furniture` leaves out what the page shows around it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from itertools import dropwhile
 
 from everthread.transfer.dates import looks_like_date, parse_moment
 from everthread.types import Role
@@ -34,8 +36,14 @@ _STAMP_AFTER = re.compile(
 _ANGLE = re.compile(r"(?:\[(?P<stamp>[^\]]{3,60})\]\s?)?<[ @+%&~]?(?P<name>[^<>\s]{1,40})>\s(?P<text>.*)")
 _BOLD = re.compile(rf"(?P<mark>\*\*|__){_NAME}(?::(?P=mark)|(?P=mark):)\s*(?P<text>.*)")
 _HEADING = re.compile(rf"#{{1,6}}\s+(?:\*\*)?{_NAME}:?(?:\*\*)?:?(?P<text>)")
-_SAID = re.compile(rf"(?:#{{1,6}}\s+)?{_NAME} said:?(?P<text>)")
+_NO_QUOTE = r"[^\s\"“„«]"  # because a quotation after "You said:" is part of a reply
+_SAID = re.compile(rf"(?:#{{1,6}}\s+)?{_NAME} said(?::\s*(?P<text>{_NO_QUOTE}.*)?)?")
 _WITH_NAMES = (_BOLD, _HEADING, _SAID)
+_TIME_UNIT = r"(?:s|m|h|seconds?|minutes?|hours?)"
+_THOUGHT = re.compile(
+    rf"(?:Thought|Reasoned) for (?:a few|a couple of|(?:less than )?an?|\d+) ?{_TIME_UNIT}(?: \d+ ?{_TIME_UNIT})*"
+)
+_NOTICE = re.compile(r" (?:is AI and )?can make mistakes\b.{0,100}")  # after the assistant's name
 _MIN_LINES = 2  # in a style, in a file with another beginning, such as a title
 
 
@@ -59,6 +67,23 @@ def find_role(name: str, in_style: bool) -> Role:
     known = name.casefold()
     is_assistant = known in ASSISTANTS or (in_style and known in SERVICES)
     return "assistant" if is_assistant else "system" if known == "system" else "user"
+
+
+def is_person(name: str) -> bool:
+    """Return whether a speaker is called like the person whose chat it is, such as "You" or "Prompt"."""
+    return name.casefold() in PERSONS
+
+
+def remove_furniture(name: str, reply: str) -> str:
+    """Return a reply without what a copied page shows around it; a reply that is nothing else is returned as it is.
+
+    That is the assistant's name and how long it thought, at the beginning, and at the end the notice that it can make
+    mistakes.
+    """
+    lines = list(dropwhile(lambda line: line == name or _THOUGHT.fullmatch(line), reply.split("\n")))
+    if lines and _NOTICE.fullmatch(lines[-1].removeprefix(name)):
+        lines.pop()
+    return "\n".join(lines) or reply
 
 
 def rewrite_stamp_before(line: str) -> str | None:
@@ -90,7 +115,7 @@ def rewrite_name(pattern: re.Pattern[str], speakers: Collection[str], line: str)
     match = pattern.fullmatch(line)
     if match is None or match["name"] not in speakers:
         return None
-    return f"{NAMES.get(match['name'].casefold(), match['name'])}: {match['text']}"
+    return f"{NAMES.get(match['name'].casefold(), match['name'])}: {match['text'] or ''}"
 
 
 def _find_roles(pattern: re.Pattern[str], head: Sequence[str]) -> list[str]:

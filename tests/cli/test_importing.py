@@ -166,6 +166,25 @@ def test_dates_that_can_be_read_in_two_ways_are_pointed_out_with_the_option_for_
         assert [f"{line.said_at:%d %B}" for line in memory.lines()] == ["05 April"]
 
 
+@pytest.mark.parametrize(("options", "name"), [((), "The user"), (("--me", "Karl"), "Karl")])
+def test_facts_of_a_copied_page_are_about_the_person(tmp_path: Path, options: tuple[str, ...], name: str) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text("You said:\nI'm allergic to peanuts.\nChatGPT said:\nI will remember.\n", encoding="utf-8")
+    assert run(tmp_path, page, *options).stdout == "2 of 2 lines were new; default has 2 now\n"
+    facts = CliRunner().invoke(main, ["--store", str(tmp_path / "store"), "--embedder", "hash", "facts"]).stdout
+    assert f"{name} is allergic to peanuts." in facts
+    run(tmp_path, page, "--forget", "--yes")
+    assert "2 of 2 lines were new" in run(tmp_path, page).stdout
+
+
+def test_a_name_that_no_speaker_of_a_transcript_has_is_refused(tmp_path: Path) -> None:
+    talk = tmp_path / "talk.txt"
+    talk.write_text("Ann: hi\nBob: hello\n", encoding="utf-8")
+    refused = run(tmp_path, talk, "--me", "Karl")
+    assert "no speaker is called 'Karl'; the most frequent are Ann, Bob; correct --me" in refused.stderr
+    assert run(tmp_path, talk, "--me", "Ann").exit_code == 0
+
+
 def test_the_order_of_dates_in_a_table_is_asked_for_with_its_option(tmp_path: Path) -> None:
     table = tmp_path / "talk.csv"
     table.write_text("time,name,text\n05/06/2024,Ann,hi\n", encoding="utf-8")

@@ -23,6 +23,7 @@ from everthread.transfer.importing import (
     check_compatible,
     check_file,
     check_keys,
+    find_stored,
     format_skipped,
     import_lines,
     select_foreign_lines,
@@ -190,6 +191,19 @@ def test_lines_that_the_bank_has_under_another_name_of_the_person_are_the_same_l
         check_compatible(memory, source)
         assert import_lines(memory, source)["added"] == 1
     assert [(line.text, line.speaker) for line in memory.lines()] == [("I sail.", "user"), ("Yes.", "Lena")]
+
+
+def test_a_copied_page_that_an_earlier_version_imported_adds_nothing(memory: Memory, tmp_path: Path) -> None:
+    reply = "ChatGPT\nThought for 5 seconds\nYes."
+    path = tmp_path / "page.txt"
+    path.write_text(f"You said:\nShade?\nChatGPT said:\n{reply}\n", encoding="utf-8")
+    source = check_file(path)
+    shade, yes = source.read()
+    assert (shade.speaker, yes.text) == ("user", "Yes.")
+    memory.observe_many([replace(shade, speaker="You"), replace(yes, text=reply)])  # as 0.1.0 imported it
+    check_compatible(memory, source)
+    assert import_lines(memory, source)["added"] == 0
+    assert find_stored(memory, source) == [1, 2]
 
 
 def test_a_key_whose_characters_were_replaced_is_recognised(memory: Memory) -> None:

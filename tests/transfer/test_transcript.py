@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.errors import BadFile
+from everthread.errors import BadFile, ConfigError
 from everthread.transfer import transcript
+from everthread.transfer.files import KeyGenerator
+from everthread.transfer.services.lines import Findings
 from everthread.transfer.transcript import read
 
 SAMPLE = """Monday, 6 May 2024
@@ -47,6 +49,36 @@ def test_the_documented_sample_is_read(tmp_path: Path) -> None:
     assert sessions[0] == sessions[1] == sessions[2] == sessions[3] != sessions[4]
     assert all(session.startswith("diary-") for session in sessions)
     assert lines[1].text == "I did.\nAll of them, even the fern: see https://example.org/fern"
+
+
+@pytest.mark.parametrize("person", ["You", "Me", "me", "User", "Human", "Prompt"])
+def test_the_person_has_a_neutral_name_or_a_given_one(tmp_path: Path, person: str) -> None:
+    path = write_text(tmp_path, f"{person}: I am allergic to nuts.\nAnn: I know.\n")
+    findings = Findings()
+    assert [line.speaker for line in read(path, findings=findings)] == ["user", "Ann"]
+    assert findings.owners == {"user": 1}
+    assert [line.speaker for line in read(path, me="Karl", findings=findings)] == ["Karl", "Ann"]
+    assert [line.speaker for line in read(path, assistant=[person])] == [person, "Ann"]
+
+
+def test_the_key_of_a_line_does_not_depend_on_the_name_that_the_person_gets(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "You: hi\n[2024-05-06 18:05] You: bye\n")
+    keys = [line.key for line in read(path)]
+    generator = KeyGenerator()  # as 0.1.0 made them
+    first = generator.next_key(None, "You", "hi", timed=False)
+    assert keys == [first, generator.next_key("2024-05-06T18:05:00", "You", "bye", timed=True)]
+    assert [line.key for line in read(path, me="Karl")] == keys
+
+
+def test_a_speaker_may_be_the_person(tmp_path: Path) -> None:
+    path = write_text(tmp_path, SAMPLE)
+    findings = Findings()
+    assert {line.speaker for line in read(path, me="Ann", findings=findings)} == {"Ann", "Bob Miller"}
+    assert findings.owners == {"Ann": 1}
+    with pytest.raises(
+        ConfigError, match="no speaker is called 'Karl'; the most frequent are Ann, Bob Miller; correct me="
+    ):
+        list(read(path, me="Karl"))
 
 
 def test_messages_before_the_first_date_are_undated(tmp_path: Path) -> None:

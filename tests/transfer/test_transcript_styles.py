@@ -42,9 +42,9 @@ def test_names_may_be_in_angle_brackets(tmp_path: Path, stamps: tuple[str, str])
 def test_names_may_be_bold(tmp_path: Path) -> None:
     text = "# Plants\n\n**You:** Do ferns need shade?\n\n**Claude:** Yes.\n**Note:** And water.\n\n**You:** Thanks.\n"
     assert read_all(tmp_path, text) == [
-        ("user", "You", "Do ferns need shade?"),
+        ("user", "user", "Do ferns need shade?"),
         ("assistant", "Claude", "Yes.\n**Note:** And water."),
-        ("user", "You", "Thanks."),
+        ("user", "user", "Thanks."),
     ]
     named = read_all(tmp_path, "**Ann**: hi\n**Luna**: hello\n**Note**: see\n")
     assert named == [("user", "Ann", "hi"), ("user", "Luna", "hello\n**Note**: see")]
@@ -53,7 +53,7 @@ def test_names_may_be_bold(tmp_path: Path) -> None:
 def test_a_heading_in_a_reply_is_not_a_name(tmp_path: Path) -> None:
     reply = "Here:\n## Question\nShade?\n## Answer\nYes."
     assert read_all(tmp_path, f"**You:** hi\n**ChatGPT:** {reply}\n") == [
-        ("user", "You", "hi"),
+        ("user", "user", "hi"),
         ("assistant", "ChatGPT", reply),
     ]
     assert read_all(tmp_path, f"## You\nhi\n## Claude\n{reply}\n")[1:] == [("assistant", "Claude", reply)]
@@ -69,14 +69,52 @@ def test_a_heading_in_a_reply_is_not_a_name(tmp_path: Path) -> None:
 )
 def test_names_may_be_headings(tmp_path: Path, text: str) -> None:
     assert read_all(tmp_path, text) == [
-        ("user", "User", "Shade?"),
+        ("user", "user", "Shade?"),
         ("assistant", "Assistant", "Yes.\n## Why\nThey burn."),
     ]
 
 
 def test_the_copied_page_of_a_service_is_read(tmp_path: Path) -> None:
     text = "Skip to content\nYou said:\nShade?\n\nChatGPT said:\nYes.\nNote: and water.\n"
-    assert read_all(tmp_path, text) == [("user", "You", "Shade?"), ("assistant", "ChatGPT", "Yes.\nNote: and water.")]
+    assert read_all(tmp_path, text) == [
+        ("user", "user", "Shade?"),
+        ("assistant", "ChatGPT", "Yes.\nNote: and water."),
+    ]
+
+
+def test_in_a_copied_page_words_may_follow_the_name_on_its_line(tmp_path: Path) -> None:
+    reply = 'Yes.\nYou said: "I hate rain." Why?'
+    text = f"You said: Shade?\nChatGPT said: {reply}\nYou said: Thanks: a lot.\nChatGPT said:\nBye.\n"
+    assert read_all(tmp_path, text) == [
+        ("user", "user", "Shade?"),
+        ("assistant", "ChatGPT", reply),
+        ("user", "user", "Thanks: a lot."),
+        ("assistant", "ChatGPT", "Bye."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("ChatGPT\n", ""),
+        ("ChatGPT\n\nThought for 5 seconds\n\n", "ChatGPT can make mistakes. Check important info.\n"),
+        ("Thought for 1m 5s\n", "ChatGPT can make mistakes. Check important info. See Cookie Preferences.\n"),
+        ("Thought for a couple of seconds\n", "ChatGPT is AI and can make mistakes.\n"),
+        ("Reasoned for less than a second\n", "\n"),
+    ],
+)
+def test_what_a_copied_page_shows_around_a_reply_is_left_out(tmp_path: Path, above: str, below: str) -> None:
+    reply = "Thought for food:\nhumans can make mistakes."
+    text = f"You said:\nThought for 5 seconds\nShade?\nChatGPT said:\n{above}{reply}\n{below}"
+    assert read_all(tmp_path, text) == [
+        ("user", "user", "Thought for 5 seconds\nShade?"),
+        ("assistant", "ChatGPT", reply),
+    ]
+
+
+def test_a_reply_that_is_only_a_name_is_kept(tmp_path: Path) -> None:
+    text = "**You:** Who are you?\n**ChatGPT:** ChatGPT\n"
+    assert read_all(tmp_path, text)[1] == ("assistant", "ChatGPT", "ChatGPT")
 
 
 def test_a_file_that_begins_with_a_message_has_no_other_style(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class ImportOptions:
 
     format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Default: detected.")] = None
     assistant: Annotated[list[str] | None, Query(description="A name under which the bot speaks; repeatable.")] = None
-    me: Annotated[str | None, Query(description="The name of the person whose export it is.")] = None
+    me: Annotated[str | None, Query(description="The name of the person whose file it is.")] = None
     only: Annotated[list[str] | None, Query(description="Title or id of a conversation to import; repeatable.")] = None
     strict: Annotated[bool, Query(description="Import nothing if a conversation can't be read.")] = False
     tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None
