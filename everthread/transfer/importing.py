@@ -40,6 +40,7 @@ from everthread.transfer.services.lines import Findings, number_name
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
 from everthread.transfer.types import FileContents
+from everthread.transfer.whatsapp_phrases import strip_media_note
 from everthread.types import Line, NewLine, NewUnit, Session, now
 
 NO_LABEL = SessionLabel(None, {})
@@ -442,9 +443,14 @@ def _had_same_words(memory: Memory, line: NewLine, existing: Line) -> bool:
 
 
 def _has_same_words(line: NewLine, existing: Line) -> bool:
-    """Return whether a line of the bank has the same words, perhaps under another name of the speaker."""
+    """Return whether a line of the bank has the same words, perhaps under another name of the speaker.
+
+    Earlier versions stored a caption from WhatsApp together with the note that names its file.
+    """
     cleaned = _clean(line)
-    return cleaned.text == existing.text and (cleaned.speaker == existing.speaker or cleaned.role == existing.role)
+    if cleaned.text != existing.text and cleaned.text != strip_media_note(existing.text):
+        return False
+    return cleaned.speaker == existing.speaker or cleaned.role == existing.role
 
 
 def _is_correction(line: NewLine, existing: Line) -> bool:

@@ -19,9 +19,9 @@ Two kinds of entries are skipped and counted: messages "without words", such as 
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
 group's title that contains a colon. In exports from iPhones, notices have a mark, and as their speaker the group, from
 the first line of the file on, or the person with whose name they begin. `whatsapp_phrases` recognises messages without
-words, and the names of files in the others. The lines of a single chat get no session, because the bank starts a new
-one after an hour of silence; each has the title of the chat, which is the name of the other person or of the group,
-from the name of the exported file.
+words, and the notes that name a file before or after its caption, which is the text of the message. The lines of a
+single chat get no session, because the bank starts a new one after an hour of silence; each has the title of the chat,
+which is the name of the other person or of the group, from the name of the exported file.
 """
 
 from __future__ import annotations
@@ -178,17 +178,17 @@ def _read_chat(
     for position, (number, stamp, content) in enumerate(chat.read_messages(reading)):
         said_at = _parse_said_at(chat, number, stamp, reading)
         name, full_text = _split_name(content)
-        text = strip_media_note(full_text)
         if name not in speakers.names:
             skipped["notices"] += 1
         elif is_system_message(full_text) or _is_marked_notice(name, full_text, speakers.group, is_first=not position):
             skipped["without words"] += 1
         else:
-            current = (said_at.isoformat(), name, text)
+            current = (said_at.isoformat(), name, full_text)  # with the note, which earlier versions stored as text
             key = keys.next_key(*current, *(previous if said_at.second == 0 else ()), timed=True)
-            previous = (*current[:2], full_text)
+            previous = current
             role: Role = "assistant" if name in assistant else "user"
             metadata = {"attachments": files} if (files := find_files(full_text)) else {}
+            text = strip_media_note(full_text)
             line = NewLine(text, name, role, said_at.replace(tzinfo=tz), metadata=metadata, key=key)
             yield check_line(line, chat.file.path, chat.place(number))
 
