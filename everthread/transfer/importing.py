@@ -36,6 +36,7 @@ from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
+from everthread.transfer.services.export import is_archive
 from everthread.transfer.services.lines import Findings, number_name
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
@@ -122,6 +123,11 @@ def _check_files(
     first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
     _note_broken(findings, left_out)
+    folders = [each for each in ([path] if isinstance(path, Path) else path) if each.is_dir() or is_archive(each)]
+    if folders and format is None:
+        from everthread.transfer.unread_chats import note_unread
+
+        note_unread(folders, findings, bool(options.get("strict")), outputs["left_out"])
     contents = counter.summarize(sessions, findings)
     if findings.services:
         _check_names(contents, findings, first, options)
