@@ -52,12 +52,12 @@ def _find_unread(export: Export, path: Path, among_others: bool) -> Iterator[tup
 
 def _describe(file: ExportFile, export: Export) -> str:
     """Return why a chat is not read; "" for another file."""
-    folder, _, name = file.name.rpartition("/")
+    name = file.name.rpartition("/")[2]
     if name.lower().startswith((*ABOUT, whatsapp.ATTACHED)):
         return ""
     if not name.lower().endswith((".txt", ".md", ".markdown")):
         return _describe_json(file)
-    if name == "chat.md" and any(other.name == f"{folder}/data.json" for other in export.files):
+    if name == "chat.md" and any(other.name == f"{file.name.removesuffix(name)}data.json" for other in export.files):
         return ""  # signal-export writes the same chat twice
     if whatsapp.begins_like_chat(file):
         return "beside other exports, a chat of WhatsApp is only read under the name that WhatsApp gave it"
@@ -70,5 +70,5 @@ def _describe_json(file: ExportFile) -> str:
         return ""
     fields = get_record(file.head).keys()
     if "everthread" in fields or fields >= {"text", "said_at"}:
-        return "the export of a bank is not read in an archive or a folder"
-    return "messages of a chat API are not read in an archive or a folder" if messages.is_messages(file.head) else ""
+        return "format jsonl is not read in an archive or a folder"
+    return "format messages is not read in an archive or a folder" if messages.is_messages(file.head) else ""

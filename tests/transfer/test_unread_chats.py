@@ -23,11 +23,11 @@ CHATS = {
     ),
     "bank.jsonl": (
         '{"text": "One.", "said_at": "2024-01-01T00:00:00Z"}\n{"text": "Two.", "said_at": "2024-01-01T00:00:00Z"}\n',
-        "the export of a bank is not read in an archive or a folder; import it by itself",
+        "format jsonl is not read in an archive or a folder; import it by itself",
     ),
     "api.json": (
         json.dumps([{"role": "user", "content": "Hi"}]),
-        "messages of a chat API are not read in an archive or a folder; import it by itself",
+        "format messages is not read in an archive or a folder; import it by itself",
     ),
 }
 OTHERS = {
