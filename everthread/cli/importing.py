@@ -34,7 +34,9 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @click.option("--me", metavar="NAME", help="Your name, where the file calls you 'user', 'You' or 'Me'.")
 @click.option("--assistant", multiple=True, metavar="NAME", help="A speaker who is the assistant. Repeatable.")
 @click.option("--only", multiple=True, metavar="TITLE", help="Only the conversation with this title or id. Repeatable.")
-@click.option("--strict", is_flag=True, help="Import nothing if a conversation of an export can't be read.")
+@click.option(
+    "--strict", is_flag=True, help="Import nothing if a conversation, or one of several files, can't be read."
+)
 @click.option(
     "--as",
     "facts_as",

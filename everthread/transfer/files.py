@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -21,7 +21,7 @@ from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import IO, NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
-from everthread.errors import BadFile, BadLine, ConfigError, EverthreadError
+from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.transfer.dates import parse_moment
 from everthread.types import NewLine
 
@@ -30,7 +30,6 @@ JsonObject = Mapping[str, object]
 PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # used for "now" when a line is only checked
 STANDARD_INPUT = "standard input"
 MAX_NAMED_FIELDS = 5  # fields of a JSON object that a message names
-MAX_NAMED_SPEAKERS = 10  # in a message
 _ARCHIVES = {  # by their first bytes; a zip archive without files begins with its end
     b"PK\x03\x04": "a zip archive",
     b"PK\x05\x06": "a zip archive",
@@ -45,19 +44,6 @@ MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough
 def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
     """Build the error of a file from the place in it, the problem and the remedy."""
     return BadFile(what, path=path, where=where, remedy=remedy)
-
-
-def missing_speaker_error(name: str, option: str, speakers: Sequence[str], path: Path) -> ConfigError:
-    """Build the error of an option with a name that none of a file's speakers has.
-
-    Args:
-        name: the name.
-        option: the option.
-        speakers: the speakers, the most frequent first.
-        path: the file.
-    """
-    what = f"no speaker is called {name!r}; the most frequent are {', '.join(speakers[:MAX_NAMED_SPEAKERS])}"
-    return ConfigError(what, path=path, remedy="correct {option}", option=option)
 
 
 def shorten(value: object) -> str:

@@ -20,6 +20,7 @@ from everthread.transfer.other_files import check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
 from everthread.transfer.services.registry import SERVICES, find_services
+from everthread.transfer.services.sqlite_file import CHANGE_SUFFIXES
 from everthread.transfer.types import DATE_ORDERS
 from everthread.types import NewLine
 
@@ -72,10 +73,10 @@ def open_reader(
     findings: Findings | None = None,
     left_out: Collection[Path] = (),
 ) -> Reader:
-    """Open a file of conversations, or the files of an export.
+    """Open a file of conversations, or several.
 
     Args:
-        path: the file; of another service's export also an archive, a folder, or several of them.
+        path: the file; of another service's export also an archive or a folder; or several of these and transcripts.
         format: one of `FORMATS`; without it, the one that the file's name and first lines indicate.
         only: conversations of a data set or an export to read; without any, all.
         assistant: names under which the chatbot speaks.
@@ -104,15 +105,20 @@ def open_reader(
     paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
     _check_names(format, date_order)
     services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
-    name = services[0] if services else format or _recognize(paths[0])
+    texts = _find_transcripts(paths, services, left_out) if format is None and len(paths) > 1 else []
+    is_mixed = format is None and (bool(services) or (0 < len(texts) < len(paths)))
+    chats = _find_whatsapp_chats(paths, left_out) if is_mixed else []
+    name = services[0] if services else format or ("transcript" if texts else _recognize(paths[0]))
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
     options |= {"attachments": attachments, "disappearing": disappearing, "date_order": date_order}
     given = {option: value for option, value in options.items() if value}
-    chats = _find_whatsapp_chats(paths, left_out) if services and format is None else []
-    _check_options(paths[0], name, [*(services or [name]), *(["whatsapp"] if chats else [])], given)
-    if services:
+    if not services and (len(paths) > 1 or paths[0].is_dir() or is_archive(paths[0])):
+        given.pop("strict", None)  # it is about which of the files are read
+    others = [other for other, found in (("whatsapp", chats), ("transcript", texts)) if found]
+    _check_options(paths[0], name, [*(services or [name]), *others], given)
+    if services or is_mixed:
         given |= {"only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
-        return _open_services(paths, services, chats, given, findings, left_out)
+        return _open_services(paths, services, {"whatsapp": chats, "transcript": texts}, given, findings, left_out)
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
     return _open_format(paths, name, given, {**outputs, "findings": findings, "left_out": left_out})
 
@@ -127,7 +133,7 @@ def _check_names(format: str | None, date_order: str | None) -> None:
 
 
 def _open_format(paths: Sequence[Path], name: str, given: Mapping[str, Any], outputs: Mapping[str, Any]) -> Reader:
-    """Open a file in a format of its own, or several of WhatsApp.
+    """Open a file in a format of its own, or several of WhatsApp or of transcripts.
 
     Args:
         paths: the files.
@@ -138,7 +144,7 @@ def _open_format(paths: Sequence[Path], name: str, given: Mapping[str, Any], out
     Raises:
         ConfigError: the format is read from one file.
     """
-    if len(paths) > 1 and name != "whatsapp":
+    if len(paths) > 1 and name not in ("whatsapp", "transcript"):
         raise ConfigError(f"format {name} is read from one file, got {len(paths)}; import them one after the other")
     known = {option: value for option, value in outputs.items() if option in FORMATS[name]}
     source = paths if len(paths) > 1 else paths[0]
@@ -169,31 +175,34 @@ def _check_options(path: Path, format: str, names: Sequence[str], given: Collect
 def _open_services(
     paths: Sequence[Path],
     services: Sequence[str],
-    chats: Sequence[Path],
+    others: Mapping[str, Sequence[Path]],
     given: Mapping[str, Any],
     findings: Findings | None,
     left_out: Collection[Path],
 ) -> Reader:
-    """Open the exports of services.
+    """Open the exports of services, and other chats that were given with them.
 
     Args:
         paths: the files.
         services: the services.
-        chats: those of the files that have chats of WhatsApp.
+        others: those of the files that have chats of WhatsApp, and those that are transcripts.
         given: the options.
         findings: filled with what is found.
         left_out: damaged files and archives that are not read.
     """
-    from everthread.transfer import whatsapp
+    from everthread.transfer import transcript, whatsapp
     from everthread.transfer.services import lines
 
     findings = findings or lines.Findings()
     options = ReadOptions(**given)
     readers: list[Reader] = [partial(lines.read_lines, paths, services, options, findings, left_out)]
-    if chats:
+    if chats := others["whatsapp"]:
         shared = {option: value for option, value in given.items() if option in FORMATS["whatsapp"]}
         shared |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
         readers.append(partial(whatsapp.read, chats, **shared, among_others=True))
+    if (texts := others["transcript"]) and not given["only"]:  # they have no titles
+        shared = {option: value for option, value in given.items() if option in FORMATS["transcript"]}
+        readers.append(partial(transcript.read, texts, **{**shared, "findings": findings}))
     return lambda: chain.from_iterable(reader() for reader in readers)
 
 
@@ -205,10 +214,10 @@ def _find_whatsapp_chats(paths: Sequence[Path], left_out: Collection[Path]) -> l
 
 
 def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[str]:
-    """Return the services whose exports these are; none for a file in another format.
+    """Return the services whose exports these are; none for a file in another format, and for several files.
 
     Raises:
-        BadFile: no service is recognised in an archive, a folder or several files, or one can't be read.
+        BadFile: no service is recognised in an archive or a folder, or one can't be read.
     """
     try:
         is_missing = len(paths) == 1 and not (paths[0].is_file() or paths[0].is_dir())
@@ -217,16 +226,61 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
     if is_missing:
         return []  # its reader raises the error
     with open_export(paths, left_out) as export:
-        services = find_services(export)
-        names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
-        if not services:
+        if services := find_services(export):
+            return services
+        if len(paths) == 1:
             check_is_chat(paths[0], export)
-    if services or (len(paths) == 1 and paths[0].is_file() and not is_archive(paths[0])):
-        return services
-    if paths and all(_has_whatsapp_chat(path, left_out) for path in paths):
-        return []
+    for path in paths:
+        if (path.is_dir() or is_archive(path)) and not _has_whatsapp_chat(path, left_out):
+            raise _build_unrecognised(path, left_out)
+    return []
+
+
+def _build_unrecognised(path: Path, left_out: Collection[Path]) -> BadFile:
+    """Build the error of an archive or a folder without a chat."""
+    with open_export([path], left_out) as export:
+        check_is_chat(path, export)
+        names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
-    raise file_error(paths[0], "", what, describe_remedy())
+    return file_error(path, "", what, describe_remedy())
+
+
+def _find_transcripts(paths: Sequence[Path], services: Collection[str], left_out: Collection[Path]) -> list[Path]:
+    """Return those of several files that are transcripts, in which neither a service nor WhatsApp is recognised.
+
+    Raises:
+        BadFile: one is in a format that is not read together with the others.
+        ConfigError: all are.
+    """
+    found = {path: _recognize_among_others(path, services, left_out) for path in paths}
+    alone = [path for path, name in found.items() if name not in (None, "transcript")]
+    if alone and len(alone) == len(paths):
+        what = f"format {found[alone[0]]} is read from one file, got {len(alone)}; import them one after the other"
+        raise ConfigError(what, path=alone[0])
+    if alone:
+        what = f"format {found[alone[0]]} is not read together with other files"
+        raise file_error(alone[0], "", what, "import it by itself")
+    return [path for path, name in found.items() if name == "transcript"]
+
+
+def _recognize_among_others(path: Path, services: Collection[str], left_out: Collection[Path]) -> str | None:
+    """Return the format of one of several files; None for a part of an export of a service, and for WhatsApp.
+
+    Raises:
+        BadFile: the file is no chat, or in no known format.
+    """
+    if not path.is_file() or is_archive(path) or path.name.endswith(CHANGE_SUFFIXES):
+        return None
+    with open_export([path], left_out) as export:
+        if find_services(export) or _has_whatsapp_chat(path, left_out):
+            return None
+        check_is_chat(path, export)
+    try:
+        return _recognize(path)
+    except ConfigError as error:  # JSON
+        if services:
+            return None  # a part of an export, such as its settings
+        raise file_error(path, "", error.message, "import it by itself, with its format") from None
 
 
 def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:

@@ -32,17 +32,20 @@ from everthread.transfer import formats, restoring
 from everthread.transfer.bank_file import Head, SessionLabel, find_head
 from everthread.transfer.contents import ContentsCounter
 from everthread.transfer.evidence import list_keys, to_seqs
-from everthread.transfer.files import PLACEHOLDER_TIME, file_error, missing_speaker_error, shorten
+from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.transfer.services.changes import batch_conversations, find_last_times, store_conversations
+from everthread.transfer.services.export import is_archive
 from everthread.transfer.services.lines import Findings, number_name
 from everthread.transfer.services.registry import WHATSAPP
 from everthread.transfer.services.units import store_units
 from everthread.transfer.types import FileContents
+from everthread.transfer.whatsapp_phrases import strip_media_note
 from everthread.types import Line, NewLine, NewUnit, Session, now
 
 NO_LABEL = SessionLabel(None, {})
+MAX_NAMED_SPEAKERS = 10  # in a message
 Progress = Callable[[int], None]
 
 
@@ -120,8 +123,13 @@ def _check_files(
     first = path if isinstance(path, Path) else next(each for each in path if each not in left_out)
     head = find_head(first) if first.is_file() and not findings.services else None
     _note_broken(findings, left_out)
+    folders = [each for each in ([path] if isinstance(path, Path) else path) if each.is_dir() or is_archive(each)]
+    if folders and format is None:
+        from everthread.transfer.unread_chats import note_unread
+
+        note_unread(folders, findings, bool(options.get("strict")), outputs["left_out"])
     contents = counter.summarize(sessions, findings)
-    if findings.services:
+    if findings.services or options.get("me"):
         _check_names(contents, findings, first, options)
     if not counter.lines and head is None and not findings.units:
         raise BadFile(f"the file contains no messages{_format_reasons(contents)}; nothing was imported", path=first)
@@ -160,7 +168,9 @@ def _check_names(contents: FileContents, findings: Findings, path: Path, options
     speakers = [speaker.name for speaker in contents.speakers]
     for option, names in (("me", [options.get("me")]), ("assistant", options.get("assistant") or ())):
         if missing := [name for name in names if name and name not in speakers] if speakers else []:
-            raise missing_speaker_error(missing[0], option, speakers, path)
+            known = ", ".join(speakers[:MAX_NAMED_SPEAKERS])
+            what = f"no speaker is called {missing[0]!r}; the most frequent are {known}"
+            raise ConfigError(what, path=path, remedy="correct {option}", option=option)
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
@@ -440,9 +450,14 @@ def _had_same_words(memory: Memory, line: NewLine, existing: Line) -> bool:
 
 
 def _has_same_words(line: NewLine, existing: Line) -> bool:
-    """Return whether a line of the bank has the same words, perhaps under another name of the speaker."""
+    """Return whether a line of the bank has the same words, perhaps under another name of the speaker.
+
+    Earlier versions stored a caption from WhatsApp together with the note that names its file.
+    """
     cleaned = _clean(line)
-    return cleaned.text == existing.text and (cleaned.speaker == existing.speaker or cleaned.role == existing.role)
+    if cleaned.text != existing.text and cleaned.text != strip_media_note(existing.text):
+        return False
+    return cleaned.speaker == existing.speaker or cleaned.role == existing.role
 
 
 def _has_more_words(line: NewLine, existing: Line) -> bool:

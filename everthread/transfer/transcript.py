@@ -31,8 +31,7 @@ otherwise those are who are called like a role, such as "Assistant". A speaker c
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
@@ -45,7 +44,6 @@ from everthread.transfer.files import (
     check_line,
     file_error,
     make_session_id,
-    missing_speaker_error,
     read_numbered_lines,
     shorten,
 )
@@ -76,7 +74,7 @@ _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
 def read(
-    path: Path,
+    path: Path | Sequence[Path],
     *,
     assistant: Collection[str] = (),
     tz: tzinfo = UTC,
@@ -88,7 +86,7 @@ def read(
     A session is named after the file and its first message, for example "diary-3f9a2c01".
 
     Args:
-        path: the file.
+        path: the file, or several that are read one after the other.
         assistant: the speakers that are the bot.
         tz: the zone of times.
         me: the name of the person, who may be called "You" or "Me" in the file.
@@ -96,12 +94,32 @@ def read(
 
     Raises:
         BadFile: a line is invalid.
-        ConfigError: the person is not among the speakers.
     """
+    for file in [path] if isinstance(path, Path) else path:
+        yield from _read_file(file, assistant, tz, me, findings)
+
+
+def looks_like_chat(lines: Sequence[str], path: Path) -> bool:
+    """Return whether a text that begins with these lines is a transcript: with times, or of speakers who take turns.
+
+    A list of properties, such as `Version: 2`, has as many names as lines.
+    """
+    numbered = list(enumerate(lines, 1))
+    try:
+        messages = list(_read_messages(path, numbered, UTC, _find_style(path, numbered, UTC)))
+    except BadFile:
+        return False
+    names = {message.name for message in messages if not message.name.isupper()}  # not `ERROR: …` in a log
+    is_dated = any(message.said_at is not None for message in messages)
+    return bool(names) and (is_dated or 2 <= len(names) <= 1 + len(messages) / 2)
+
+
+def _read_file(
+    path: Path, assistant: Collection[str], tz: tzinfo, me: str | None, findings: Findings | None
+) -> Iterator[NewLine]:
     keys, session, name = KeyGenerator(), 0, ""
-    speakers = Counter[str]()
-    style = _find_style(path, tz)
-    for message in _read_messages(path, tz, style):
+    style = _find_style(path, read_numbered_lines(path), tz)
+    for message in _read_messages(path, read_numbered_lines(path), tz, style):
         words = "\n".join(part for part in message.parts if part)
         if not words:
             what = f"{message.name} says nothing"
@@ -117,14 +135,11 @@ def read(
         role = role if assistant else find_role(message.name, in_style=style is not None)
         is_me = role == "user" and is_person(message.name)
         speaker = (me or PERSON) if is_me else message.name
-        speakers[speaker] += 1
         if findings is not None and (is_me or speaker == me):
-            findings.owners |= Counter([speaker])
+            findings.owners[speaker] = 1
         text = remove_furniture(message.name, words) if style is not None and role == "assistant" else words
         line = NewLine(text, speaker, role, message.said_at, name, key=key, undated=message.said_at is None)
         yield check_line(line, path, f"line {message.number}")
-    if me and speakers and me not in speakers:
-        raise missing_speaker_error(me, "me", [speaker for speaker, _ in speakers.most_common()], path)
 
 
 @dataclass(slots=True)
@@ -187,18 +202,18 @@ class _Clock:
         return self.last
 
 
-def _find_style(path: Path, tz: tzinfo) -> Style | None:
+def _find_style(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo) -> Style | None:
     """Return the style of a transcript that begins neither with a message nor with a date; None for another one."""
-    head = list(islice((text for _, line in read_numbered_lines(path) if (text := line.strip())), MAX_HEAD_LINES))
+    head = list(islice((text for _, line in lines if (text := line.strip())), MAX_HEAD_LINES))
     first = head[0] if head else ""
     is_plain = _parse_header(first, tz) is not None or _start_message(path, 1, first, _Clock(tz)) is not None
     return None if is_plain else find_style(head)
 
 
-def _read_messages(path: Path, tz: tzinfo, style: Style | None) -> Iterator[_Message]:
+def _read_messages(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo, style: Style | None) -> Iterator[_Message]:
     clock = _Clock(tz)
     message: _Message | None = None
-    for number, line in read_numbered_lines(path):
+    for number, line in lines:
         text = line.strip()
         if not text:
             continue

@@ -19,9 +19,9 @@ Two kinds of entries are skipped and counted: messages "without words", such as 
 the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
 group's title that contains a colon. In exports from iPhones, notices have a mark, and as their speaker the group, from
 the first line of the file on, or the person with whose name they begin. `whatsapp_phrases` recognises messages without
-words, and the names of files in the others. The lines of a single chat get no session, because the bank starts a new
-one after an hour of silence; each has the title of the chat, which is the name of the other person or of the group,
-from the name of the exported file.
+words, and the notes that name a file before or after its caption, which is the text of the message. The lines of a
+single chat get no session, because the bank starts a new one after an hour of silence; each has the title of the chat,
+which is the name of the other person or of the group, from the name of the exported file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -111,11 +111,11 @@ def read(
     skipped = Counter() if skipped is None else skipped
     paths = [path] if isinstance(path, Path) else path
     with ExitStack() as stack:
-        chats: list[_Chat] = []
+        chats: list[Chat] = []
         for place in paths:
             if place not in left_out:
                 export = stack.enter_context(open_export([place], left_out))
-                chats += _list_chats_among_others(export, place) if among_others else _find_chats(export, place)
+                chats += list_chats(export, place, True) if among_others else _find_chats(export, place)
         is_single = len(chats) == 1 and not among_others
         chats = _choose(chats, only, findings)
         readings = [find_reading(chat.read_stamps(), date_order) for chat in chats]
@@ -130,7 +130,7 @@ def read(
                 yield replace(line, session=session, speaker=names.get(line.speaker, line.speaker))
 
 
-def _find_owner(chats: Sequence[_Chat], speakers: Sequence[_Speakers]) -> str | None:
+def _find_owner(chats: Sequence[Chat], speakers: Sequence[_Speakers]) -> str | None:
     """Return the speaker who exported the chats: in those with another person's name as title, the one who is left."""
     others = [
         each.names - {chat.title}
@@ -141,7 +141,7 @@ def _find_owner(chats: Sequence[_Chat], speakers: Sequence[_Speakers]) -> str | 
     return owners.most_common(1)[0][0] if owners else None
 
 
-def _choose(chats: list[_Chat], only: Collection[str], findings: Findings | None) -> list[_Chat]:
+def _choose(chats: list[Chat], only: Collection[str], findings: Findings | None) -> list[Chat]:
     """Return the chats with one of these titles or names; all without any."""
     names = {chat: {text.casefold() for text in (chat.title, chat.name) if text} for chat in chats}
     if findings is not None and only:
@@ -151,7 +151,7 @@ def _choose(chats: list[_Chat], only: Collection[str], findings: Findings | None
 
 
 def _note(
-    findings: Findings, chats: Sequence[_Chat], readings: Sequence[Reading], owner: str | None, is_single: bool
+    findings: Findings, chats: Sequence[Chat], readings: Sequence[Reading], owner: str | None, is_single: bool
 ) -> None:
     """Note what was found apart from the lines."""
     if SERVICE not in findings.services:
@@ -165,7 +165,7 @@ def _note(
 
 
 def _read_chat(
-    chat: _Chat,
+    chat: Chat,
     reading: Reading,
     speakers: _Speakers,
     assistant: Collection[str],
@@ -178,17 +178,17 @@ def _read_chat(
     for position, (number, stamp, content) in enumerate(chat.read_messages(reading)):
         said_at = _parse_said_at(chat, number, stamp, reading)
         name, full_text = _split_name(content)
-        text = strip_media_note(full_text)
         if name not in speakers.names:
             skipped["notices"] += 1
         elif is_system_message(full_text) or _is_marked_notice(name, full_text, speakers.group, is_first=not position):
             skipped["without words"] += 1
         else:
-            current = (said_at.isoformat(), name, text)
+            current = (said_at.isoformat(), name, full_text)  # with the note, which earlier versions stored as text
             key = keys.next_key(*current, *(previous if said_at.second == 0 else ()), timed=True)
-            previous = (*current[:2], full_text)
+            previous = current
             role: Role = "assistant" if name in assistant else "user"
             metadata = {"attachments": files} if (files := find_files(full_text)) else {}
+            text = strip_media_note(full_text)
             line = NewLine(text, name, role, said_at.replace(tzinfo=tz), metadata=metadata, key=key)
             yield check_line(line, chat.file.path, chat.place(number))
 
@@ -198,19 +198,33 @@ def is_whatsapp_export(path: Path, left_out: Collection[Path] = ()) -> bool:
     with open_export([path], left_out) as export:
         if _has_files(path):
             return bool(_list_chats(export))
-        return all(_begins_like_chat(_Chat(file)) for file in export.files)
+        return all(_begins_like_chat(Chat(file)) for file in export.files)
 
 
 def has_chats(path: Path, left_out: Collection[Path] = ()) -> bool:
     """Return whether there are chats at a path, beside exports of services."""
     with open_export([path], left_out) as export:
-        return bool(_list_chats_among_others(export, path))
+        return bool(list_chats(export, path, True))
 
 
-def _list_chats_among_others(export: Export, path: Path) -> list[_Chat]:
-    """Return the chats beside exports of services, which may have other texts, such as an attached chat of WhatsApp."""
+def list_chats(export: Export, path: Path, among_others: bool) -> list[Chat]:
+    """Return the chats at a path.
+
+    Args:
+        export: the files at the path.
+        path: the path.
+        among_others: whether there are exports of services, which may have other texts, such as an attached chat.
+    """
     chats = _list_chats(export)
-    return [chat for chat in chats if _is_named_as_chat(chat.file)] if _has_files(path) else chats
+    return [chat for chat in chats if _is_named_as_chat(chat.file)] if among_others and _has_files(path) else chats
+
+
+def begins_like_chat(file: ExportFile) -> bool:
+    """Return whether a file begins like an export; False for one that is not UTF-8."""
+    try:
+        return _begins_like_chat(Chat(file))
+    except BadFile:
+        return False
 
 
 def _is_named_as_chat(file: ExportFile) -> bool:
@@ -219,13 +233,13 @@ def _is_named_as_chat(file: ExportFile) -> bool:
     return name == IPHONE_NAME or (NAME_MARK in name and not name.startswith(ATTACHED))
 
 
-def _find_chats(export: Export, path: Path) -> list[_Chat]:
+def _find_chats(export: Export, path: Path) -> list[Chat]:
     """Return the chats at a path; a file that was given alone is taken for one.
 
     Raises:
         BadFile: an archive or a folder has none.
     """
-    if chats := _list_chats(export) if _has_files(path) else [_Chat(file) for file in export.files]:
+    if chats := _list_chats(export) if _has_files(path) else [Chat(file) for file in export.files]:
         return chats
     raise file_error(path, "", "no chat of WhatsApp is in it", "give the archive as exported, which has a .txt file")
 
@@ -234,23 +248,19 @@ def _has_files(path: Path) -> bool:
     return path.is_dir() or is_archive(path)
 
 
-def _list_chats(export: Export) -> list[_Chat]:
+def _list_chats(export: Export) -> list[Chat]:
     """Return the files of an archive or a folder that begin like exports."""
-    chats = []
-    for chat in map(_Chat, export.named("*.txt")):
-        with suppress(BadFile):  # not UTF-8
-            chats += [chat] if _begins_like_chat(chat) else []
-    return chats
+    return [Chat(file) for file in export.named("*.txt") if begins_like_chat(file)]
 
 
-def _begins_like_chat(chat: _Chat) -> bool:
+def _begins_like_chat(chat: Chat) -> bool:
     first = next((line for _, line in chat.read_lines() if line.strip()), "")
     stamp = match_stamp(first)
     return stamp is not None and (stamp.shows_export or not set(MARKS).isdisjoint(first))
 
 
 @dataclass(frozen=True, slots=True)
-class _Chat:
+class Chat:
     """A file with a chat."""
 
     file: ExportFile
@@ -333,7 +343,7 @@ class _Speakers:
         group: the name under which an iPhone writes notices, if there is one.
     """
 
-    def __init__(self, chat: _Chat, reading: Reading) -> None:
+    def __init__(self, chat: Chat, reading: Reading) -> None:
         counts = Counter[str]()
         marked: str | None = None
         for _, _, content in chat.read_messages(reading):
@@ -362,7 +372,7 @@ def _describes_action(name: str, names: Collection[str]) -> bool:
     return any(beginning in names for beginning in beginnings)
 
 
-def _parse_said_at(chat: _Chat, number: int, stamp: Stamp, reading: Reading) -> datetime:
+def _parse_said_at(chat: Chat, number: int, stamp: Stamp, reading: Reading) -> datetime:
     """Return the local time of a message."""
     try:
         said_at = reading.parse(stamp)

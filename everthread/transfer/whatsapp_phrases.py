@@ -47,8 +47,8 @@ _MARKED = re.compile(  # only after the mark, because a person may write the sam
 _DOCUMENT = re.compile(  # "Lease.pdf • 3 pages document omitted", with marks of direction before the numbers and words
     rf"[^\n]{{1,200}}\.\w{{1,9}}(?: • [^\n]{{1,40}})? ?{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE
 )
-_OMITTED_BEFORE = re.compile(rf"{MARK}?{_OMITTED}\n", re.IGNORECASE)  # the text of a picture
-_LEFT_OUT_AFTER = re.compile(rf"{MARK}{_LEFT_OUT}", re.IGNORECASE)
+_NOTE_BEFORE = re.compile(rf"{MARK}?(?:{_OMITTED}|{_FILE}){MARK}?\n", re.IGNORECASE)  # before a caption
+_NOTE_AFTER = re.compile(rf"{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE)
 
 
 def is_morning(day_period: str) -> bool:
@@ -69,11 +69,11 @@ def find_files(text: str) -> list[str]:
 
 
 def strip_media_note(text: str) -> str:
-    """Return the message without the note in place of a picture or a file that was left out of the export."""
-    before = _OMITTED_BEFORE.match(text)
+    """Return the caption of a picture or a file without the note that names it, or that says it was left out."""
+    before = _NOTE_BEFORE.match(text)
     text = text[before.end() :] if before else text
     mark = max(map(text.rfind, MARKS))
-    return text[:mark].rstrip() if mark > 0 and _LEFT_OUT_AFTER.fullmatch(text, mark) else text
+    return text[:mark].rstrip() if mark > 0 and _NOTE_AFTER.fullmatch(text, mark) else text
 
 
 def strip_edit_mark(text: str) -> str:

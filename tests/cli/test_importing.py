@@ -149,6 +149,25 @@ def test_several_files_are_one_export_and_a_chosen_conversation_is_imported(tmp_
     }  # fmt: skip
 
 
+def test_transcripts_are_imported_with_other_files_as_if_by_themselves(tmp_path: Path) -> None:
+    (chat := tmp_path / "chat.md").write_text("Ann: I have a cat called Tom.\nBob: Lovely!\n")
+    (page := tmp_path / "gpt.txt").write_text("You said:\nWhere is Rome?\nChatGPT said:\nIn Italy.\n")
+    (table := tmp_path / "mine.csv").write_text("sender,text,time\nAnn,Hello there,2024-05-01 10:00\n")
+    assert run(tmp_path, chat, page).stdout == "4 of 4 lines were new; default has 4 now\n"
+    assert run(tmp_path, chat, page, table, "--strict").stdout == "1 of 5 lines were new; default has 5 now\n"
+    assert run(tmp_path, chat).stdout == "0 of 2 lines were new; default has 5 now\n"
+
+
+def test_a_file_that_can_not_be_read_with_others_is_named_with_a_remedy(tmp_path: Path) -> None:
+    (chat := tmp_path / "chat.md").write_text("Ann: I have a cat called Tom.\n")
+    (bank := tmp_path / "bank.jsonl").write_text('{"text": "Two."}\n')
+    reason = "format jsonl is not read together with other files; import it by itself"
+    for arguments in ((), ("--list",)):
+        assert run(tmp_path, chat, bank, *arguments).stderr.endswith(f"left out: bank.jsonl: {reason}\n")
+    refused = run(tmp_path, chat, bank, "--strict")
+    assert (refused.exit_code, reason in refused.stderr) == (2, True)
+
+
 def test_dates_that_can_be_read_in_two_ways_are_pointed_out_with_the_option_for_it(tmp_path: Path) -> None:
     chat = tmp_path / "WhatsApp Chat with Ann.txt"
     chat.write_text("04/05/24, 10:00 - Ann: Good morning!\n")

@@ -97,6 +97,47 @@ def test_several_files_in_a_format_of_one_file_are_rejected(tmp_path: Path) -> N
         open_reader([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], "jsonl")
 
 
+TABLE = "sender,text,time\nAnn,Hello there,2024-05-01 10:00\nBob,Hi Ann,2024-05-01 10:01\n"
+WHATSAPP_CHAT = "05/06/2024, 18:05 - Ann: Did you water the fern?\n05/06/2024, 18:06 - Bob: I did.\n"
+TRANSCRIPT = "Ann: I have a cat called Tom.\nBob: Lovely!\n"
+COPIED_PAGE = "You said:\nWhere is Rome?\nChatGPT said:\nIn Italy.\n"
+
+
+def write_files(folder: Path, **texts: str) -> list[Path]:
+    paths = [folder / name.replace("_", ".") for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_several_files_are_read_in_their_own_formats_with_the_keys_that_each_has_by_itself(
+    tmp_path: Path, strict: bool
+) -> None:
+    paths = write_files(tmp_path, a_md=TRANSCRIPT, b_txt=COPIED_PAGE, c_csv=TABLE, d_txt=WHATSAPP_CHAT)
+    alone = {line.key: line.text for path in paths for line in open_reader(path)()}
+    assert len(alone) == 8
+    for some in (paths, paths[::-1], paths[:2]):
+        together = {line.key: line.text for line in open_reader(some, strict=strict)()}
+        assert together == (alone if len(some) == 4 else dict(list(alone.items())[:4]))
+
+
+def test_transcripts_are_not_among_the_conversations_that_are_chosen_by_title(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, a_md=TRANSCRIPT, d_txt=WHATSAPP_CHAT)
+    assert [line.text for line in open_reader(paths, only=["d"])()] == ["Did you water the fern?", "I did."]
+
+
+def test_files_in_a_format_of_one_file_are_rejected_beside_each_other_and_beside_other_files(tmp_path: Path) -> None:
+    rows = '{"text": "One line.", "said_at": "2024-01-01T00:00:00Z"}\n'
+    banks = write_files(tmp_path, a_jsonl=rows, b_jsonl=rows)
+    with pytest.raises(
+        ConfigError, match=r"a\.jsonl: format jsonl is read from one file, got 2; import them one after"
+    ):
+        open_reader(banks)
+    with pytest.raises(BadFile, match=r"format jsonl is not read together with other files; import it by itself"):
+        open_reader([banks[0], *write_files(tmp_path, c_csv=TABLE)])
+
+
 @contextmanager
 def another_user() -> Iterator[None]:
     """Run as a user without privileges, if the tests run as root, to which all files are readable."""

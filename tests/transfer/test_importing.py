@@ -13,7 +13,7 @@ from everthread.bank.evidence import build_metadata
 from everthread.chat.chat import Chat
 from everthread.chat.session_writing import list_unwritten
 from everthread.common.keys import META_KEY_FROM, META_RECALLED
-from everthread.errors import BadFile
+from everthread.errors import BadFile, ConfigError
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.recall_records import get_answer
@@ -157,6 +157,16 @@ def test_an_import_names_the_lines_that_it_added(memory: Memory, tmp_path: Path)
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert import_lines(memory, check_file(file))["seqs"] == ((4, 5),)
     assert import_lines(memory, check_file(file))["seqs"] == ()
+
+
+def test_the_person_must_be_a_speaker_of_one_of_the_transcripts(tmp_path: Path) -> None:
+    paths = [tmp_path / "first.txt", tmp_path / "second.txt"]
+    for path, text in zip(paths, ("Ann: Hello!\nBob: Hi!\n", "You: Hello!\nBob: Hi!\n"), strict=True):
+        path.write_text(text, encoding="utf-8")
+    assert check_file(paths[0], me="Ann").contents.me == "Ann"
+    with pytest.raises(ConfigError, match="no speaker is called 'Karl'; the most frequent are Ann, Bob; correct me="):
+        check_file(paths[0], me="Karl")
+    assert {line.speaker for line in check_file(paths, me="Karl").read()} == {"Ann", "Bob", "Karl"}
 
 
 def test_what_is_skipped_is_named_in_the_singular_or_the_plural() -> None:

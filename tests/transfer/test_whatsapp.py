@@ -12,8 +12,9 @@ import pytest
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import Memory
 from everthread.transfer import whatsapp
+from everthread.transfer.files import KeyGenerator
 from everthread.transfer.formats import open_reader
-from everthread.transfer.importing import check_file, import_lines
+from everthread.transfer.importing import check_compatible, check_file, import_lines
 from everthread.transfer.types import AmbiguousDate
 from everthread.transfer.whatsapp import is_whatsapp_export, read
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
@@ -527,7 +528,30 @@ def test_an_error_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> N
         list(read(zip_chats(tmp_path, {"notes.txt": "Buy a fern.", "cut.txt": b"\xff"})))
 
 
-def test_the_name_of_a_file_with_words_is_noted(tmp_path: Path) -> None:
-    words = "Our fern \u200e<attached: 00000012-PHOTO.jpg>"
-    (line,) = read(write_text(tmp_path, f"[13/06/24, 18:05:22] Ann: {words}"))
-    assert (line.text, line.metadata) == (words, {"attachments": ["00000012-PHOTO.jpg"]})
+def test_the_name_of_a_file_is_noted_and_its_caption_is_the_text(tmp_path: Path) -> None:
+    (line,) = read(write_text(tmp_path, "[13/06/24, 18:05:22] Ann: Our fern \u200e<attached: 00000012-PHOTO.jpg>"))
+    assert (line.text, line.metadata) == ("Our fern", {"attachments": ["00000012-PHOTO.jpg"]})
+    android = "02/05/2024, 18:05 - Ann: IMG-20240502-WA0001.jpg (Datei angehängt)\nOur fern"
+    (line,) = read(write_text(tmp_path, android))
+    assert (line.text, line.metadata) == ("Our fern", {"attachments": ["IMG-20240502-WA0001.jpg"]})
+
+
+def test_a_caption_that_an_earlier_version_stored_with_the_name_of_its_file_is_not_added_again(
+    tmp_path: Path, memory: Memory
+) -> None:
+    note = "IMG-20240502-WA0001.jpg (file attached)\nOur fern"
+    chat = write_text(tmp_path, f"02/05/2024, 18:05 - Ann: {note}\n02/05/2024, 18:05 - Bob: Lovely!\n")
+    for line in read(chat):
+        text = note if line.text == "Our fern" else line.text
+        memory.observe(text, speaker=line.speaker, said_at=line.said_at, key=line.key)
+    source = check_file(chat)
+    check_compatible(memory, source)
+    assert (import_lines(memory, source)["added"], memory.stats().lines) == (0, 2)
+
+
+def test_the_key_of_a_caption_is_that_of_its_whole_message_as_in_earlier_versions(tmp_path: Path) -> None:
+    note = "IMG-20240502-WA0001.jpg (file attached)\nOur fern"
+    caption, answer = read(write_text(tmp_path, f"02/05/2024, 18:05 - Ann: {note}\n02/05/2024, 18:05 - Bob: Lovely!\n"))
+    keys, first = KeyGenerator(), ("2024-05-02T18:05:00", "Ann", note)
+    assert caption.key == keys.next_key(*first, timed=True)
+    assert answer.key == keys.next_key("2024-05-02T18:05:00", "Bob", "Lovely!", *first, timed=True)

@@ -65,11 +65,24 @@ def test_the_mark_of_an_edited_message_is_removed_in_other_languages(mark: str) 
     assert strip_edit_mark(f"<sigh> \u200e{mark}") == "<sigh>"
 
 
-def test_the_note_in_place_of_a_picture_is_removed_from_its_words() -> None:
-    assert strip_media_note("Our fern \u200eimage omitted") == "Our fern"
-    assert strip_media_note("<Media omitted>\nOur fern") == "Our fern"
-    for other in ("Our fern image omitted", "See <Media omitted>", "Our fern \u200e<attached: 00000012-PHOTO.jpg>"):
-        assert strip_media_note(other) == other
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Our fern \u200eimage omitted", "<Media omitted>\nOur fern", "\u200e<attached: 00000012-PHOTO.jpg>\nOur fern",
+        "Our fern \u200e<Anhang: 00000012-PHOTO.jpg>", "IMG-20240502-WA0001.jpg (Datei angehängt)\nOur fern",
+        "\u200eIMG-20240502-WA0001.jpg (file attached)\nOur fern", "Our fern.pdf (fichier joint)\nOur fern",
+        "\u200fIMG-20240502-WA0001.jpg (קובץ מצורף)\nOur fern", "VID-20240502-WA0001.mp4 (ファイル添付)\nOur fern",
+    ],
+)  # fmt: skip
+def test_the_note_on_a_picture_or_a_file_is_removed_from_its_caption(text: str) -> None:
+    assert strip_media_note(text) == "Our fern"
+
+
+@pytest.mark.parametrize(
+    "text", ["Our fern image omitted", "See <Media omitted>", "Our fern\nIMG-20240502-WA0001.jpg (file attached)"]
+)
+def test_a_note_in_the_midst_of_words_is_part_of_them(text: str) -> None:
+    assert strip_media_note(text) == text
 
 
 def test_files_are_named() -> None:

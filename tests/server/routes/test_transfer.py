@@ -147,6 +147,16 @@ def test_an_export_is_imported_by_its_content_type(api_with_lines: TestClient) -
     assert api_with_lines.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4
 
 
+def test_chats_in_an_archive_that_are_not_read_are_named(api: TestClient, tmp_path: Path) -> None:
+    files = {"mine.csv": b"sender,text,time\nAnn,Hello there,2024-05-01 10:00\n", "chat.md": b"Ann: Hi\nBob: Hello\n"}
+    content = save_zip(tmp_path / "all.zip", files).read_bytes()
+    given: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/zip"}}
+    reason = "a transcript is not read in an archive or a folder; import it by itself"
+    assert api.post("banks/bob/import/preview", **given).json()["broken"] == {"chat.md": reason}
+    done = api.post("banks/bob/import", **given).json()
+    assert (done["read"], done["broken"]) == (1, {"chat.md": reason})
+
+
 def test_a_large_export_of_a_service_is_embedded_after_the_response(
     api: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
