@@ -22,6 +22,7 @@ from everthread.facts.types import Entity, Fact
 from everthread.memory import Memory
 
 NOTHING_KNOWN = "nothing is known yet; facts are read from what people say, such as: My sister Mia lives in Porto."
+UNKNOWN_TIME = "at an unknown time"
 
 
 class FactsGroup(click.Group):
@@ -93,7 +94,7 @@ def show(found: Iterable[Fact], as_json: bool) -> None:
 
 def render_fact(fact: Fact) -> str:
     """Render a fact: its number, its sentence, and the lines that state it."""
-    marks = [name_lines(fact.seqs), f"said {fact.said_at:%Y-%m-%d}"]
+    marks = [name_lines(fact.seqs), f"said {UNKNOWN_TIME if fact.undated else f'{fact.said_at:%Y-%m-%d}'}"]
     marks += ["confirmed"] if fact.is_confirmed else [f"{fact.confidence:.0%} sure"] if fact.confidence < 1 else []
     return f"{fact.id:>6}  {describe_fact(fact)}  ({', '.join(marks)})"
 
@@ -128,8 +129,8 @@ def render_entity(entity: Entity) -> str:
     relations = [f"{owner}'s {relation}" for owner, relation in entity.relations]
     known_as = [alias for alias in entity.aliases if alias not in relations]
     parts = [entity.kind, *relations, *(f"also called {alias}" for alias in known_as)]
-    days = dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (entity.first_at, entity.last_at))
-    return f"{entity.name} ({', '.join(parts)}; mentioned {' to '.join(days)})"
+    days = dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (entity.first_at, entity.last_at) if moment is not None)
+    return f"{entity.name} ({', '.join(parts)}; mentioned {' to '.join(days) or UNKNOWN_TIME})"
 
 
 @facts.command()

@@ -200,6 +200,8 @@ class _Interval:
             confidence=max(statement.confidence for statement in self.statements),
             writers=tuple(dict.fromkeys(statement.writer for statement in self.statements)),
             can_resume=by is not None and by.ends and value_key(by.value) == self.key,
+            undated=last.is_undated,
+            until_undated=by is not None and by.is_undated and by.moment is None,
         )
 
 

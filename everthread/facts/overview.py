@@ -121,7 +121,7 @@ def _find_change(fact: Fact, known: FactIndex, since: datetime, moment: datetime
     """
     if fact.replaced_by is not None and fact.until is not None and fact.until <= moment:
         return None
-    if fact.until is not None and since <= fact.until <= moment:
+    if fact.until is not None and not fact.until_undated and since <= fact.until <= moment:
         return fact.until
     own = [each for each, _ in known.statements_of(fact)]
     stated = [each for each in own if not each.ends] or own

@@ -60,7 +60,8 @@ def describe_end(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
 
 
 def _end_notes(fact: Fact, words: Mapping[str, Any]) -> list[str]:
-    notes = [words["until"].format(moment=_render_time(fact.until_stated, fact.until, words))]
+    moment = words["unknown"] if fact.until_undated else _render_time(fact.until_stated, fact.until, words)
+    notes = [words["until"].format(moment=moment)]
     return [*notes, words["then"].format(value=fact.replaced_by)] if fact.replaced_by else notes
 
 

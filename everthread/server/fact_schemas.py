@@ -15,7 +15,8 @@ FactNumber = Annotated[int, Field(ge=1)]
 
 
 class FactView(View):
-    """Something known, with the numbers of its lines and the time in which it holds."""
+    """Something known, with the numbers of its lines and the time in which it holds. The said_at of an undated one is
+    the time at which its line was stored, and so is its until if until_undated is true."""
 
     id: int
     subject: str
@@ -24,8 +25,10 @@ class FactView(View):
     seqs: list[int]
     statements: list[int]
     said_at: datetime
+    undated: bool
     since: datetime | None
     until: datetime | None
+    until_undated: bool
     since_stated: str | None
     until_stated: str | None
     replaced_by: str | None
@@ -50,8 +53,8 @@ class EntityView(View):
     aliases: list[str]
     relations: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     statements: list[int]
-    first_at: datetime
-    last_at: datetime
+    first_at: datetime | None
+    last_at: datetime | None
 
 
 class ProfileView(View):
