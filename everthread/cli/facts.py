@@ -13,11 +13,9 @@ from everthread.cli.common import (
     json_option,
     parse_time,
     show_json,
-    to_jsonable,
     yes_option,
 )
 from everthread.cli.main import open_memory
-from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Entity, Fact
 from everthread.memory import Memory
 
@@ -83,7 +81,7 @@ def list_(
 def show(found: Iterable[Fact], as_json: bool) -> None:
     """Print facts, one a row, or as JSON."""
     if as_json:
-        show_json([{**to_jsonable(fact), "text": describe_fact(fact)} for fact in found])
+        show_json([*found])
         return
     by_subject: dict[str, list[Fact]] = {}
     for fact in found:
@@ -96,7 +94,7 @@ def render_fact(fact: Fact) -> str:
     """Render a fact: its number, its sentence, and the lines that state it."""
     marks = [name_lines(fact.seqs), f"said {UNKNOWN_TIME if fact.undated else f'{fact.said_at:%Y-%m-%d}'}"]
     marks += ["confirmed"] if fact.is_confirmed else [f"{fact.confidence:.0%} sure"] if fact.confidence < 1 else []
-    return f"{fact.id:>6}  {describe_fact(fact)}  ({', '.join(marks)})"
+    return f"{fact.id:>6}  {fact.text}  ({', '.join(marks)})"
 
 
 def name_lines(seqs: tuple[int, ...]) -> str:
@@ -217,7 +215,7 @@ def forget(ctx: click.Context, /, fact_id: int, bank: str, with_lines: bool, yes
         lines = name_lines(fact.seqs)
         also = f" and {lines}" if with_lines and fact.seqs else ""
         if not yes:
-            confirm(f"Forget for good: {describe_fact(fact)}{also}")
+            confirm(f"Forget for good: {fact.text}{also}")
         memory.forget_fact(fact_id, with_lines=with_lines)
     click.echo(f"forgot fact {fact_id}{also}")
 

@@ -26,8 +26,9 @@ from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import edit_to_json, parse_edits
-from everthread.facts.history import held_at, read_moment, sort_facts, value_key
+from everthread.facts.history import held_at, sort_facts, value_key
 from everthread.facts.line_batch import StatementReader
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.reading_state import read_setting
 from everthread.facts.stored_statements import add_statements, forget_statements
 from everthread.facts.types import Entity, Fact, Profile, Statement, StoredStatement

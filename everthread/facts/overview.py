@@ -16,8 +16,9 @@ from everthread.common.once import once
 from everthread.facts.attributes import topic_order
 from everthread.facts.cache import FactIndex
 from everthread.facts.grammar import load_grammar
-from everthread.facts.history import held_at, read_moment
+from everthread.facts.history import held_at
 from everthread.facts.moments import find_moment, read_told_moment
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.selection import FindAsker, list_subjects, read_question
 from everthread.facts.types import Fact
 from everthread.text.chat_spelling import expand_chat_spelling

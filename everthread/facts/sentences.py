@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
-from everthread.facts.history import read_moment
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.types import Fact, Statement
 from everthread.text.word_lists import load_word_lists
 

@@ -83,6 +83,7 @@ class Fact:
         writers: who wrote its statements.
         can_resume: whether it has ended by a statement of this value, so that the person can undo its end. False if
             another value took its place, if it is a memory of the past, or if a statement without a value ended it.
+        text: the fact as an English sentence, with since when or until when it holds.
     """
 
     id: int
@@ -103,6 +104,7 @@ class Fact:
     can_resume: bool = False
     undated: bool = False
     until_undated: bool = False
+    text: str = ""
 
     @property
     def holds(self) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
-from everthread.facts.sentences import describe_fact
-from everthread.facts.types import EntityKind, Fact, Writer
+from everthread.facts.types import EntityKind, Writer
 from everthread.server.schemas import NonEmptyText, RequestBody, View
 
 FactNumber = Annotated[int, Field(ge=1)]
@@ -36,12 +35,7 @@ class FactView(View):
     confidence: float
     writers: list[Writer]
     can_resume: bool
-
-    @computed_field(description="The fact as an English sentence, with since when or until when it holds.")  # type: ignore[prop-decorator]
-    @property
-    def text(self) -> str:
-        """The fact as an English sentence."""
-        return describe_fact(Fact(**self.model_dump(exclude={"text"})))
+    text: str = Field(description="The fact as an English sentence, with since when or until when it holds.")
 
 
 class EntityView(View):
