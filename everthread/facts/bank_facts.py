@@ -354,6 +354,11 @@ class BankFacts:
             if name and (found := entities.find(name)):
                 return found[0]
         counts = Counter(statement.subject for statement in entities.statements if statement.attribute)
+        if not counts and entities.statements:
+            raise NotFound(
+                f"bank {self.bank!r} has no profile: it knows only sentences of a model or another memory, which "
+                "Memory.facts() or `everthread facts` lists"
+            )
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]
