@@ -28,7 +28,7 @@ from typing import Literal, get_args
 
 from everthread.errors import BadFile, BadInput
 from everthread.facts.attributes import ATTRIBUTES, is_known
-from everthread.facts.history import read_moment
+from everthread.facts.partial_dates import read_moment
 from everthread.transfer.files import shorten
 from everthread.types import Line
 

@@ -20,10 +20,10 @@ from everthread.facts.attributes import is_known, is_single
 from everthread.facts.dropped_facts import count_dropped
 from everthread.facts.entities import Entities
 from everthread.facts.fact_units import FACT
-from everthread.facts.history import is_moment, value_key
+from everthread.facts.history import value_key
 from everthread.facts.line_batch import is_readable
+from everthread.facts.partial_dates import is_moment
 from everthread.facts.reading_state import ReadingState, read_setting
-from everthread.facts.sentences import describe_fact
 from everthread.facts.stored_statements import add_statements, read_statements
 from everthread.facts.types import Statement
 from everthread.memory import Memory
@@ -62,7 +62,7 @@ def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> 
     known.sort(key=lambda fact: fact.id)  # the latest MAX_KNOWN of them are described
     listed: Sequence[ListedFact] = ()
     if any(line.role == "user" for line in lines):
-        listed = scribe.list_facts(lines, [describe_fact(fact) for fact in known[-MAX_KNOWN:]])
+        listed = scribe.list_facts(lines, [fact.text for fact in known[-MAX_KNOWN:]])
     if read_lines(memory, *span) != lines:
         raise NotFound("a line was removed while the scribe read it; any of the facts may be about it")
     return SessionFacts(memory, scribe.name, session, lines, listed)
@@ -138,7 +138,7 @@ class SessionFacts:
             tuple(line.seq for line in said),
             last.said_at,
             ends=fact.ends,
-            moment=fact.moment if fact.moment and is_moment(fact.moment) else None,
+            moment=_read_moment(fact, said),
             is_event=True,  # a model may also give the moment of a memory
             writer="model",
             confidence=MODEL_CONFIDENCE,
@@ -225,6 +225,14 @@ def _is_statement(fact: ListedFact) -> bool:
     """Return whether a fact can be stated. A model can't give names, by which people would be taken for others."""
     is_named = fact.subject.casefold() not in PRONOUNS | {""}
     return is_named and is_known(fact.attribute) and fact.attribute != "name" and bool(fact.value or fact.ends)
+
+
+def _read_moment(fact: ListedFact, said: Sequence[Line]) -> str | None:
+    """Return the moment that a model gives, if it is valid; of undated lines, only if they contain its year."""
+    if not fact.moment or not is_moment(fact.moment):
+        return None
+    is_written = any(fact.moment[:4] in line.text for line in said)
+    return None if said[-1].is_undated and not is_written else fact.moment
 
 
 def _index_terms(lines: Sequence[Line]) -> dict[str, list[int]]:

@@ -13,15 +13,14 @@ from everthread.cli.common import (
     json_option,
     parse_time,
     show_json,
-    to_jsonable,
     yes_option,
 )
 from everthread.cli.main import open_memory
-from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Entity, Fact
 from everthread.memory import Memory
 
 NOTHING_KNOWN = "nothing is known yet; facts are read from what people say, such as: My sister Mia lives in Porto."
+UNKNOWN_TIME = "at an unknown time"
 
 
 class FactsGroup(click.Group):
@@ -82,7 +81,7 @@ def list_(
 def show(found: Iterable[Fact], as_json: bool) -> None:
     """Print facts, one a row, or as JSON."""
     if as_json:
-        show_json([{**to_jsonable(fact), "text": describe_fact(fact)} for fact in found])
+        show_json([*found])
         return
     by_subject: dict[str, list[Fact]] = {}
     for fact in found:
@@ -93,9 +92,9 @@ def show(found: Iterable[Fact], as_json: bool) -> None:
 
 def render_fact(fact: Fact) -> str:
     """Render a fact: its number, its sentence, and the lines that state it."""
-    marks = [name_lines(fact.seqs), f"said {fact.said_at:%Y-%m-%d}"]
+    marks = [name_lines(fact.seqs), f"said {UNKNOWN_TIME if fact.undated else f'{fact.said_at:%Y-%m-%d}'}"]
     marks += ["confirmed"] if fact.is_confirmed else [f"{fact.confidence:.0%} sure"] if fact.confidence < 1 else []
-    return f"{fact.id:>6}  {describe_fact(fact)}  ({', '.join(marks)})"
+    return f"{fact.id:>6}  {fact.text}  ({', '.join(marks)})"
 
 
 def name_lines(seqs: tuple[int, ...]) -> str:
@@ -128,8 +127,8 @@ def render_entity(entity: Entity) -> str:
     relations = [f"{owner}'s {relation}" for owner, relation in entity.relations]
     known_as = [alias for alias in entity.aliases if alias not in relations]
     parts = [entity.kind, *relations, *(f"also called {alias}" for alias in known_as)]
-    days = dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (entity.first_at, entity.last_at))
-    return f"{entity.name} ({', '.join(parts)}; mentioned {' to '.join(days)})"
+    days = dict.fromkeys(f"{moment:%Y-%m-%d}" for moment in (entity.first_at, entity.last_at) if moment is not None)
+    return f"{entity.name} ({', '.join(parts)}; mentioned {' to '.join(days) or UNKNOWN_TIME})"
 
 
 @facts.command()
@@ -216,7 +215,7 @@ def forget(ctx: click.Context, /, fact_id: int, bank: str, with_lines: bool, yes
         lines = name_lines(fact.seqs)
         also = f" and {lines}" if with_lines and fact.seqs else ""
         if not yes:
-            confirm(f"Forget for good: {describe_fact(fact)}{also}")
+            confirm(f"Forget for good: {fact.text}{also}")
         memory.forget_fact(fact_id, with_lines=with_lines)
     click.echo(f"forgot fact {fact_id}{also}")
 

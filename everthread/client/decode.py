@@ -103,7 +103,7 @@ def unit(data: Json) -> Unit:
 
 
 def fact(data: Json) -> Fact:
-    """Decode a fact, without its sentence."""
+    """Decode a fact."""
     values = {item.name: data[item.name] for item in fields(Fact)}
     times = {name: parse_time(data[name]) for name in ("said_at", "since", "until")}
     return Fact(**{**values, **times, **{name: tuple(data[name]) for name in ("seqs", "statements", "writers")}})

@@ -26,8 +26,9 @@ from everthread.facts.attributes import ATTRIBUTES, FAVOURITE, is_known
 from everthread.facts.cache import FactCache, FactIndex
 from everthread.facts.entities import Entities, EntityEdit
 from everthread.facts.entity_edits import edit_to_json, parse_edits
-from everthread.facts.history import held_at, read_moment, sort_facts, value_key
+from everthread.facts.history import held_at, sort_facts, value_key
 from everthread.facts.line_batch import StatementReader
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.reading_state import read_setting
 from everthread.facts.stored_statements import add_statements, forget_statements
 from everthread.facts.types import Entity, Fact, Profile, Statement, StoredStatement
@@ -353,6 +354,11 @@ class BankFacts:
             if name and (found := entities.find(name)):
                 return found[0]
         counts = Counter(statement.subject for statement in entities.statements if statement.attribute)
+        if not counts and entities.statements:
+            raise NotFound(
+                f"bank {self.bank!r} has no profile: it knows only sentences of a model or another memory, which "
+                "Memory.facts() or `everthread facts` lists"
+            )
         if not counts:
             raise NotFound(f"nothing is known in bank {self.bank!r} yet; store what people say with observe")
         return entities.find(counts.most_common(1)[0][0])[0]

@@ -127,8 +127,7 @@ class Entities:
 
     def all(self) -> list[Entity]:
         """Return the entities, in the order in which they were first mentioned."""
-        entities = [self._build(cluster) for cluster in self._clusters]
-        return sorted(entities, key=lambda entity: (entity.first_at, entity.statements[0]))
+        return [self._build(cluster) for cluster in sorted(self._clusters, key=_first_mention)]
 
     def find(self, name: str) -> list[Entity]:
         """Return the entities that have a name or an alias, whatever its case; those with the name first, if any."""
@@ -144,7 +143,7 @@ class Entities:
         return named or [cluster for cluster in self._clusters if key in map(value_key, self._aliases[cluster])]
 
     def _build(self, cluster: _Cluster) -> Entity:
-        times = sorted(statement.said_at for statement in cluster.mentions.values())
+        times = [each.said_at for each in cluster.mentions.values() if not each.is_undated]
         return Entity(
             name=self._names[cluster],
             kind=cluster.kind,
@@ -153,8 +152,8 @@ class Entities:
                 dict.fromkeys((self._names[owner], word) for owner, word in _relations(cluster, self._names))
             ),
             statements=tuple(sorted({number for number, _ in cluster.mentions})),
-            first_at=times[0],
-            last_at=times[-1],
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
         )
 
     def _find_aliases(self) -> dict[_Cluster, tuple[str, ...]]:
@@ -423,6 +422,11 @@ def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
     if cluster is owner:
         return True
     return any(exclude_each_other(word, other) for other in others)
+
+
+def _first_mention(cluster: _Cluster) -> tuple[datetime, int]:
+    """Return the key by which entities are sorted into the order in which they were first mentioned."""
+    return min(each.said_at for each in cluster.mentions.values()), min(number for number, _ in cluster.mentions)
 
 
 def _relations(cluster: _Cluster, names: Mapping[_Cluster, str]) -> list[tuple[_Cluster, str]]:

@@ -6,7 +6,7 @@ Units of that kind without an attribute are sentences that a language model or a
 from __future__ import annotations
 
 from everthread.common.keys import META_UNDATED
-from everthread.facts.history import is_moment
+from everthread.facts.partial_dates import is_moment
 from everthread.facts.sentences import describe_statement
 from everthread.facts.types import WRITERS, Statement, Writer
 from everthread.types import JSONValue, NewUnit, Unit

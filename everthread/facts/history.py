@@ -14,21 +14,20 @@ Nothing is stored: if a statement is taken away, the facts are those that the ot
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import BadInput
 from everthread.facts.attributes import DESCRIBED, is_single, takes_the_place
+from everthread.facts.partial_dates import read_moment
+from everthread.facts.sentences import describe_fact
 from everthread.facts.types import Fact, Statement
 from everthread.text.analyzer import fold
 
 Position = tuple[int, int, int, int, int, int]
 
-_MOMENT = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 ARTICLES = ("a ", "an ", "the ", "my ", "our ", "his ", "her ", "their ")
 
 
@@ -98,31 +97,6 @@ def value_key(value: str) -> str:
     return next((key.removeprefix(article) for article in ARTICLES if key.startswith(article)), key)
 
 
-def read_moment(moment: str, zone: tzinfo | None) -> datetime:
-    """Return the beginning of a year, month or day ("2019", "2019-05", "2019-05-04").
-
-    Raises:
-        BadInput: it is anything else.
-    """
-    match = isinstance(moment, str) and _MOMENT.fullmatch(moment)
-    try:
-        year, month, day = (int(part or 1) for part in match.groups()) if match else (0, 0, 0)
-        return datetime(year, month, day, tzinfo=zone)
-    except ValueError:
-        raise BadInput(
-            f"invalid moment: got {moment!r}; expected a year, a month or a day, such as 2019, 2019-05 or 2019-05-04"
-        ) from None
-
-
-def is_moment(moment: str) -> bool:
-    """Return whether a text is a year, a month or a day that `read_moment` reads."""
-    try:
-        read_moment(moment, UTC)
-    except BadInput:
-        return False
-    return True
-
-
 def resolve_ended(statements: Iterable[Statement]) -> list[Statement]:
     """Give each statement that something has ended the value as it was stated before, if it names that otherwise.
 
@@ -183,7 +157,7 @@ class _Interval:
     def build(self) -> Fact:
         told = [statement.moment for statement in self.statements if statement.moment is not None]
         last, by = self.statements[-1], self.ended_by
-        return Fact(
+        fact = Fact(
             id=self.statements[0].id,
             subject=last.subject,
             attribute=last.attribute,
@@ -200,7 +174,10 @@ class _Interval:
             confidence=max(statement.confidence for statement in self.statements),
             writers=tuple(dict.fromkeys(statement.writer for statement in self.statements)),
             can_resume=by is not None and by.ends and value_key(by.value) == self.key,
+            undated=last.is_undated,
+            until_undated=by is not None and by.is_undated and by.moment is None,
         )
+        return replace(fact, text=describe_fact(fact))
 
 
 @dataclass(slots=True)

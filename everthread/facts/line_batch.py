@@ -9,8 +9,8 @@ from everthread.bank.line_versions import LINKS, get_recorded, group_versions
 from everthread.common.keys import META_GREETING, META_HEARD, META_NEEDS_CONSENT, META_REPEATS
 from everthread.facts.attributes import is_known
 from everthread.facts.fact_units import FACT, parse_unit
-from everthread.facts.history import is_moment
 from everthread.facts.line_words import KnownKinds, keep_to_lines
+from everthread.facts.partial_dates import is_moment
 from everthread.facts.reading_state import ReadingState
 from everthread.facts.types import Statement
 from everthread.stores.base import Store

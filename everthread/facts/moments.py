@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 
 from everthread.facts.clauses import COMMA
 from everthread.facts.grammar import Grammar, Pattern
+from everthread.types import Line
 
 WEEK_DAYS = 7
 
@@ -39,7 +40,7 @@ def read_told_moment(match: re.Match[str], said_at: datetime, grammar: Grammar) 
 
 
 def read_clause_moment(
-    text: str, start: int, match: re.Match[str], pattern: Pattern, grammar: Grammar, said_at: datetime
+    text: str, start: int, match: re.Match[str], pattern: Pattern, grammar: Grammar, line: Line
 ) -> tuple[str | None, bool]:
     """Read the moment that a clause names, after its values or before its subject.
 
@@ -49,7 +50,7 @@ def read_clause_moment(
         match: what a form of the pattern has matched.
         pattern: the pattern.
         grammar: the grammar of its language.
-        said_at: when it was said.
+        line: the line of the sentence. In an undated one, only a moment with a year is known.
 
     Returns:
         The moment, if there is one, and whether it is that of an event. Others are those since when something holds.
@@ -65,7 +66,8 @@ def read_clause_moment(
             found = None
     if found is None:
         return None, False
-    return read_told_moment(found, said_at, grammar), found.re not in since
+    is_known = not line.is_undated or found.groupdict().get("year") is not None
+    return read_told_moment(found, line.said_at, grammar) if is_known else None, found.re not in since
 
 
 def find_moment(

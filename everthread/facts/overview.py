@@ -16,8 +16,9 @@ from everthread.common.once import once
 from everthread.facts.attributes import topic_order
 from everthread.facts.cache import FactIndex
 from everthread.facts.grammar import load_grammar
-from everthread.facts.history import held_at, read_moment
+from everthread.facts.history import held_at
 from everthread.facts.moments import find_moment, read_told_moment
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.selection import FindAsker, list_subjects, read_question
 from everthread.facts.types import Fact
 from everthread.text.chat_spelling import expand_chat_spelling
@@ -121,7 +122,7 @@ def _find_change(fact: Fact, known: FactIndex, since: datetime, moment: datetime
     """
     if fact.replaced_by is not None and fact.until is not None and fact.until <= moment:
         return None
-    if fact.until is not None and since <= fact.until <= moment:
+    if fact.until is not None and not fact.until_undated and since <= fact.until <= moment:
         return fact.until
     own = [each for each, _ in known.statements_of(fact)]
     stated = [each for each in own if not each.ends] or own

@@ -416,4 +416,4 @@ class SentenceReader:
             if at >= match.end() and "subject" in self._find_heads(at)
         )
         clause = self.text[: next(later, len(self.text))]
-        return read_clause_moment(clause, start, match, pattern, self.grammar, self.line.said_at)
+        return read_clause_moment(clause, start, match, pattern, self.grammar, self.line)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
-from everthread.facts.history import read_moment
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.types import Fact, Statement
 from everthread.text.word_lists import load_word_lists
 
@@ -60,7 +60,8 @@ def describe_end(fact: Fact, language: str = DEFAULT_LANGUAGE) -> str:
 
 
 def _end_notes(fact: Fact, words: Mapping[str, Any]) -> list[str]:
-    notes = [words["until"].format(moment=_render_time(fact.until_stated, fact.until, words))]
+    moment = words["unknown"] if fact.until_undated else _render_time(fact.until_stated, fact.until, words)
+    notes = [words["until"].format(moment=moment)]
     return [*notes, words["then"].format(value=fact.replaced_by)] if fact.replaced_by else notes
 
 

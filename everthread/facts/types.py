@@ -70,9 +70,11 @@ class Fact:
         statements: the ids of all statements that state it. One that ended it is among them only if no other states
             it.
         said_at: when it was last stated.
+        undated: whether said_at is only the time at which the lines of that statement were stored.
         since: the moment from which it holds: the one that was given, else the time of the first line that states it.
             None if it is unknown, as of a line without a date, or of what is known to have ended only.
         until: the moment until which it held; None if it still holds.
+        until_undated: whether until is only the time at which the line that ended it was stored.
         since_stated: whether the lines say since when ("2019"), as they say it; None if they don't.
         until_stated: whether they say until when.
         replaced_by: the value that took its place, if one did.
@@ -81,6 +83,7 @@ class Fact:
         writers: who wrote its statements.
         can_resume: whether it has ended by a statement of this value, so that the person can undo its end. False if
             another value took its place, if it is a memory of the past, or if a statement without a value ended it.
+        text: the fact as an English sentence, with since when or until when it holds.
     """
 
     id: int
@@ -99,6 +102,9 @@ class Fact:
     confidence: float = 1.0
     writers: tuple[Writer, ...] = ("rules",)
     can_resume: bool = False
+    undated: bool = False
+    until_undated: bool = False
+    text: str = ""
 
     @property
     def holds(self) -> bool:
@@ -122,7 +128,7 @@ class Entity:
         aliases: what else it is called, such as "Nora's sister"; without `name`.
         relations: others, and what it is of each: ("Nora", "sister").
         statements: the ids of the statements in which it occurs, as subject or as value.
-        first_at: the time of the first line that mentions it in a statement.
+        first_at: the time of the first line that mentions it in a statement; None if no such line has a time.
         last_at: that of the last one.
     """
 
@@ -131,8 +137,8 @@ class Entity:
     aliases: tuple[str, ...]
     relations: tuple[tuple[str, str], ...]
     statements: tuple[int, ...]
-    first_at: datetime
-    last_at: datetime
+    first_at: datetime | None
+    last_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

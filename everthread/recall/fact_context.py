@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
+from everthread.common.keys import META_UNDATED
 from everthread.facts.cache import FactIndex
 from everthread.facts.fact_units import FACT
 from everthread.facts.overview import OverviewQuestion, parse_overview, select_overview
@@ -25,7 +26,7 @@ from everthread.recall.context_packing import identify_source
 from everthread.recall.types import ContextLimits, Query
 from everthread.text.analyzer import detect_language
 from everthread.text.formatting import Source, format_facts, format_lines
-from everthread.types import Context, Filter, FoundUnit, Line, Unit, now
+from everthread.types import Context, Filter, FoundUnit, JSONValue, Line, Unit, now
 
 HEADING = "[What is known]"
 MAX_FACTS = 8  # more say little about what was asked
@@ -100,6 +101,14 @@ def _fill(context: Context, units: Sequence[FoundUnit], limits: ContextLimits) -
 
 def build_unit(fact: Fact, known: FactIndex, question: str) -> FoundUnit:
     """Build the unit of a fact, with the sentence for it in the language of a question."""
+    metadata: dict[str, JSONValue] = {
+        "subject": fact.subject,
+        "attribute": fact.attribute,
+        "value": fact.value,
+        "lines": [*fact.seqs],
+    }
+    if fact.undated:
+        metadata[META_UNDATED] = True
     unit = Unit(
         id=known.stored[fact.id].unit_id,
         kind=FACT,
@@ -108,7 +117,7 @@ def build_unit(fact: Fact, known: FactIndex, question: str) -> FoundUnit:
         last_seq=max(fact.seqs, default=0),
         said_at=fact.said_at,
         valid_from=fact.said_at,
-        metadata={"subject": fact.subject, "attribute": fact.attribute, "value": fact.value, "lines": [*fact.seqs]},
+        metadata=metadata,
     )
     return FoundUnit(unit, "", FACT)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
-from everthread.facts.sentences import describe_fact
-from everthread.facts.types import EntityKind, Fact, Writer
+from everthread.facts.types import EntityKind, Writer
 from everthread.server.schemas import NonEmptyText, RequestBody, View
 
 FactNumber = Annotated[int, Field(ge=1)]
 
 
 class FactView(View):
-    """Something known, with the numbers of its lines and the time in which it holds."""
+    """Something known, with the numbers of its lines and the time in which it holds. The said_at of an undated one is
+    the time at which its line was stored, and so is its until if until_undated is true."""
 
     id: int
     subject: str
@@ -24,8 +24,10 @@ class FactView(View):
     seqs: list[int]
     statements: list[int]
     said_at: datetime
+    undated: bool
     since: datetime | None
     until: datetime | None
+    until_undated: bool
     since_stated: str | None
     until_stated: str | None
     replaced_by: str | None
@@ -33,12 +35,7 @@ class FactView(View):
     confidence: float
     writers: list[Writer]
     can_resume: bool
-
-    @computed_field(description="The fact as an English sentence, with since when or until when it holds.")  # type: ignore[prop-decorator]
-    @property
-    def text(self) -> str:
-        """The fact as an English sentence."""
-        return describe_fact(Fact(**self.model_dump(exclude={"text"})))
+    text: str = Field(description="The fact as an English sentence, with since when or until when it holds.")
 
 
 class EntityView(View):
@@ -50,8 +47,8 @@ class EntityView(View):
     aliases: list[str]
     relations: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
     statements: list[int]
-    first_at: datetime
-    last_at: datetime
+    first_at: datetime | None
+    last_at: datetime | None
 
 
 class ProfileView(View):

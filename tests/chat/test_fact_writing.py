@@ -176,6 +176,19 @@ def test_a_model_states_what_the_rules_do_not_read_and_a_newer_value_replaces_th
     assert known(talk) == before, "what a forgotten line had replaced holds again"
 
 
+@pytest.mark.parametrize(("since", "stated_since"), [("2019-05", "2019-05"), ("2023", None)])
+def test_of_undated_lines_a_model_gives_a_moment_only_if_they_contain_its_year(
+    any_store: Store, since: str, stated_since: str | None
+) -> None:
+    memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
+    memory.observe("Home is a boat now, in York. May 2019!", speaker="Nora", session="one", undated=True)
+    memory.end("one")
+    home = stated("Nora lives in York.", 1, "Nora", "home", "York", since=since)
+    assert write(memory, ScriptedLLM([answer(home)])) == 1
+    (known_home,) = memory.facts("Nora", "home")
+    assert (known_home.since_stated, known_home.undated) == (stated_since, True)
+
+
 INVENTED = stated("Nora lives in Rome.", 3, "Nora", "home", "Rome")
 OF_NO_LINE = stated("Nora lives in York.", 77, "Nora", "home", "York")
 OF_ANOTHER = stated("Xaver lives in York.", 3, "Xaver", "home", "York")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,3 +121,18 @@ def test_recall_shows_facts_in_place_of_their_lines(run: Run) -> None:
     found = json.loads(run("recall", "What do you know about Mia?", "--facts", "--json").stdout)
     assert found[0]["unit"]["text"] == "Mia lives in Porto."
     assert "fact:" not in run("recall", "Where does Nora live?").stdout
+
+
+def test_facts_and_profiles_of_undated_lines_show_no_date(tmp_path: Path) -> None:
+    with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
+        for text in ("I moved to Graz in January.", "We moved to Linz."):
+            memory.observe(text, speaker="Nora", undated=True)
+    options = ["--store", str(tmp_path), "--embedder", "hash"]
+    for arguments in (["facts", "--ended"], ["profile", "--ended"]):
+        shown = CliRunner().invoke(main, [*options, *arguments, "--bank", "nora"]).stdout
+        assert "Nora no longer lives in Graz (until an unknown time; then: Linz)." in shown
+        assert "said at an unknown time" in shown
+        assert not re.search(r"\d{4}", shown)
+    assert "mentioned at an unknown time" in shown
+    (linz,) = json.loads(CliRunner().invoke(main, [*options, "facts", "--json", "--bank", "nora"]).stdout)
+    assert (linz["undated"], linz["since"], linz["text"]) == (True, None, "Nora lives in Linz (before: Graz).")

@@ -252,7 +252,9 @@ def test_sentences_of_a_model_are_facts_without_a_subject(memory: Memory) -> Non
         ("", "", "Nora swims every morning.", (seq,)),
         ("", "", "Nora has a boat.", ()),
     ]
-    assert [describe_fact(fact) for fact in facts] == ["Nora swims every morning.", "Nora has a boat."]
+    assert [fact.text for fact in facts] == ["Nora swims every morning.", "Nora has a boat."]
+    with pytest.raises(NotFound, match="it knows only sentences"):
+        memory.profile()
     memory.end_fact(facts[1].id)
     corrected = memory.correct_fact(facts[0].id, "Nora swims every evening.")
     assert corrected.value == "Nora swims every evening."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -45,6 +46,14 @@ def test_a_relation_is_an_alias_of_the_one_that_a_statement_names() -> None:
     assert (mia.name, mia.aliases, mia.relations) == ("Mia", ("Nora's sister",), (("Nora", "sister"),))
     assert mia.statements == (1, 2, 3)
     assert (mia.first_at, mia.last_at) == (BEGUN + timedelta(days=101), BEGUN + timedelta(days=103))
+
+
+def test_when_an_entity_was_mentioned_is_known_from_dated_lines_alone() -> None:
+    first, second, third = say(("Nora", "likes", "jazz"), ("Nora", "likes", "figs"), ("Nora", "home", "York"))
+    (nora, *_) = Entities([replace(first, is_undated=True), second, replace(third, is_undated=True)]).all()
+    assert (nora.first_at, nora.last_at) == (second.said_at, second.said_at)
+    (nora, *_) = Entities([replace(first, is_undated=True)]).all()
+    assert (nora.first_at, nora.last_at) == (None, None)
 
 
 def test_without_a_name_a_relation_is_the_name() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from everthread.errors import BadInput
 from everthread.facts import history
-from everthread.facts.history import build_facts, is_moment, read_moment, resolve_ended, value_key
+from everthread.facts.history import build_facts, resolve_ended, value_key
+from everthread.facts.partial_dates import read_moment
 from everthread.facts.types import Fact, Statement
 from facts.steps import count_steps
 
@@ -228,8 +228,21 @@ def test_values_that_hold_side_by_side_need_no_memory() -> None:
 
 def test_since_when_is_unknown_if_the_line_has_no_time() -> None:
     (fact,) = build_facts([state(1, "home", "Leeds", is_undated=True)])
-    assert fact.since is None
+    assert (fact.since, fact.undated) == (None, True)
     assert fact.holds
+
+
+@pytest.mark.parametrize(("moment", "is_undated"), [(None, True), ("2023", False)])
+def test_until_when_is_unknown_if_the_line_that_ends_it_has_no_time_and_says_none(
+    moment: str | None, is_undated: bool
+) -> None:
+    said = (
+        [state(1, "home", "Leeds"), state(5, "home", "York", moment=moment, is_undated=True)],
+        [state(1, "owns", "bike"), state(5, "owns", "bike", ends=True, moment=moment, is_undated=True)],
+    )
+    for statements in said:
+        ended = build_facts(statements)[0]
+        assert (ended.holds, ended.until_undated, ended.undated) == (False, is_undated, False)
 
 
 def test_as_of_gives_what_held_then() -> None:
@@ -247,15 +260,3 @@ def test_the_surest_and_all_writers_are_named() -> None:
     said = [state(1, "home", "York", confidence=0.6), state(2, "home", "York", writer="person", confidence=0.9)]
     (fact,) = build_facts(said)
     assert (fact.confidence, fact.writers, fact.is_confirmed) == (0.9, ("rules", "person"), True)
-
-
-def test_a_moment_is_a_year_a_month_or_a_day_on_the_clock_of_the_speaker() -> None:
-    zone = timezone(timedelta(hours=9))
-    assert read_moment("2019-05", zone) == datetime(2019, 5, 1, tzinfo=zone)
-
-
-@pytest.mark.parametrize("moment", ["", "May", "2019-13", "2019-02-30", "2019-1-1-1"])
-def test_anything_else_is_no_moment(moment: str) -> None:
-    assert not is_moment(moment)
-    with pytest.raises(BadInput, match="expected a year, a month or a day"):
-        read_moment(moment, UTC)

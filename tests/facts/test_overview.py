@@ -188,6 +188,13 @@ def test_a_line_without_a_date_was_learnt_at_an_unknown_time(memory: Memory) -> 
     assert "Nora plays cello" not in ask(memory, "What has changed lately?", moment)
 
 
+def test_what_ended_at_an_unknown_time_is_no_change(memory: Memory) -> None:
+    memory.observe("I don't like jazz anymore.", speaker="Nora", undated=True)
+    moment = datetime.now(UTC) + timedelta(minutes=1)
+    assert "Nora likes jazz" not in ask(memory, "What do you know about me?", moment)
+    assert "Nora likes jazz" not in ask(memory, "What has changed lately?", moment)
+
+
 def test_every_attribute_has_a_topic() -> None:
     assert set(TOPICS) == ATTRIBUTES | {FAVOURITE}
 

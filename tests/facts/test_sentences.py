@@ -109,6 +109,21 @@ def test_what_was_replaced_names_the_next_value() -> None:
     assert describe_fact(old) == "Nora no longer lives in Leeds (until March 2024; then: Porto)."
 
 
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "Nora no longer lives in Leeds (until an unknown time; then: Porto)."),
+        ("de", "Nora wohnt nicht mehr in Leeds (bis zu einem unbekannten Zeitpunkt; danach: Porto)."),
+        ("es", "Nora ya no vive en Leeds (hasta un momento desconocido; después: Porto)."),
+        ("zh", "Nora不再住在Leeds（到未知的时间为止；之后：Porto）。"),
+    ],
+)
+def test_an_end_that_no_line_dates_was_at_an_unknown_time(language: str, sentence: str) -> None:
+    leeds, porto = build_facts([state("home", "Leeds"), state("home", "Porto", id=2, is_undated=True)])
+    assert describe_fact(leeds, language) == sentence
+    assert porto.text == "Nora lives in Porto (before: Leeds)."
+
+
 def test_a_first_value_without_a_stated_moment_has_no_time() -> None:
     assert [describe_fact(fact) for fact in build_facts([state("home", "Porto")])] == ["Nora lives in Porto."]
 

@@ -124,3 +124,9 @@ def test_of_several_banks_the_own_one_has_facts(memory: Memory) -> None:
 def test_recipes_without_the_lines_of_a_fact_have_hits_of_their_own_only(memory: Memory, recipe: str) -> None:
     with Memory.open("nora", store=memory.store, embedder=memory.embedder, recipe=recipe) as other:
         assert texts(other.recall("Where do I live?", facts=True)) == []
+
+
+def test_a_fact_of_an_undated_line_is_undated(memory: Memory) -> None:
+    memory.observe("My sister Mia moved to Graz in January.", speaker="Nora", undated=True)
+    (hit,) = [hit for hit in memory.recall("Where does Mia live?", facts=True) if hit.kind == "fact"]
+    assert (hit.text, hit.source.is_undated) == ("Mia lives in Graz.", True)

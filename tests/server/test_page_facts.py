@@ -65,6 +65,22 @@ def test_facts_are_grouped_by_their_subject_and_lead_to_their_message(page: Page
     expect(page.locator(".line.target")).to_contain_text("My sister Mia lives in Porto.")
 
 
+def test_what_was_said_at_an_unknown_time_shows_no_date(page: Page, url: str) -> None:
+    for text in ("I moved to Graz in January.", "We moved to Linz."):
+        line = {"text": text, "speaker": "Nora", "undated": True}
+        web.post(f"{url}/api/v1/banks/facts-undated/lines", json=line).raise_for_status()
+    visit(page, url, "facts-undated")
+    page.get_by_role("tab", name="Facts").click()
+    expect(fact(page, "Lives in Linz")).to_contain_text("unknown date")
+    expect(page.get_by_text("Changed lately")).to_have_count(0)
+    page.get_by_text("1 fact that no longer holds").click()
+    row = fact(page, "Lives in Graz")
+    row.locator("summary").click()
+    expect(row).to_contain_text("then: Linz")
+    expect(row).not_to_contain_text("until")
+    expect(page.locator("#panel")).not_to_contain_text(re.compile(r"\d{4}"))
+
+
 def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -> None:
     visit_nora(page, url, "facts-changed")
     act(page, "peanuts", "That's right")

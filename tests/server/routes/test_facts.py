@@ -49,6 +49,17 @@ def test_facts_are_listed_a_page_at_a_time_the_newest_of_an_attribute_first(bank
     assert values == ["Mia", "Porto", "figs", "peanuts", "York"]
 
 
+def test_facts_and_ends_of_undated_lines_are_marked(bank: TestClient) -> None:
+    line = {"text": "I moved to Graz in January.", "speaker": "Nora", "undated": True}
+    bank.post(f"{BANK}/lines", json=line).raise_for_status()
+    known = facts(bank, ended=True)
+    assert (known["Graz"]["undated"], known["Graz"]["since"], known["Graz"]["since_stated"]) == (True, None, None)
+    assert (known["York"]["undated"], known["York"]["until_undated"]) == (False, True)
+    entities = {entity["name"]: entity for entity in bank.get(f"{BANK}/entities").json()["items"]}
+    assert entities["Graz"]["first_at"] is None
+    assert entities["York"]["first_at"] is not None
+
+
 def test_what_held_at_a_time_and_what_was_known_by_then_differ(bank: TestClient) -> None:
     before = facts(bank, attribute="home", ended=True)["Leeds"]["until"]
     assert "York" in facts(bank, subject="Nora", as_of=before)
