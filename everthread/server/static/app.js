@@ -11,7 +11,7 @@ import { emit, on } from "./events.js";
 import { watchFocus } from "./focus.js";
 import { mountRibbon, setIncognito } from "./incognito.js";
 import { loadColumns, loadDemo, loadImport, loadOverlays } from "./lazy.js";
-import { clearNotice, isPassing, showError, showLoadingError, showNotice, withErrors } from "./notices.js";
+import { clearNotice, isWaiting, showError, showNotice, withErrors } from "./notices.js";
 import { dropOpening, getOpening, getPref, setPref } from "./prefs.js";
 import { applyHash, hashOf, navigate, route } from "./router.js";
 import { t } from "./words.js";
@@ -56,8 +56,6 @@ async function enter(account) {
   return new Promise(() => {}); // the page is left
 }
 
-const isReady = () => document.documentElement.dataset.ready !== undefined;
-
 async function readServerInfo() {
   serverInfo = await get("/about");
   setAccount(serverInfo.account);
@@ -65,20 +63,8 @@ async function readServerInfo() {
 
 // ---- routes
 
-/** Show the place in the address. Returns whether that is done; otherwise it is shown when the server answers. */
-async function showRoute() {
-  try {
-    await openAllowedRoute();
-    if (isReady()) emit("loaded");
-    return true;
-  } catch (error) {
-    showLoadingError(error);
-    return !isPassing(error);
-  }
-}
-
-/** Open the place in the address. A bank that does not exist is created, so that one can talk at once. */
-async function openAllowedRoute() {
+/** Show the place in the address. A bank that does not exist is created, so that one can talk at once. */
+const showRoute = withErrors(async () => {
   try {
     await openRoute();
     setPref("held", route.bank);
@@ -92,17 +78,19 @@ async function openAllowedRoute() {
     clearNotice();
     navigate({ bank });
   }
-}
+});
 
 async function openRoute() {
   byId("composer").hidden = route.view !== "talk";
   if (listedBank !== route.bank) showBank(route.bank);
   showView(history.state?.column ?? "chat");
   const bankReady = ensureBank();
-  const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showUnlessDecisive);
+  const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
   if (isDemoBank(route.bank)) bankReady.then(loadDemo).then(({ openDemo }) => openDemo()).catch(showError);
-  const opened = route.view === "read" ? openTranscript(bankReady) : chat.open(bankReady).catch(showUnlessDecisive);
-  await Promise.all([opened.then(() => performance.mark("read")), lists]);
+  if (route.view === "read") await openTranscript(bankReady);
+  else await chat.open(bankReady).catch(showUnlessForbidden);
+  performance.mark("read");
+  await lists;
   if (!NARROW.matches || document.body.dataset.view === "memory") emit("column-opened", "memory");
 }
 
@@ -114,9 +102,9 @@ async function openTranscript(bankReady) {
   await transcript.open();
 }
 
-/** Show an error, or pass it on if the key is for another bank, or the place is to be loaded again. */
-function showUnlessDecisive(error) {
-  if (error.status === 403 || isPassing(error)) throw error;
+/** Show an error, or pass it on if the key is for another bank. */
+function showUnlessForbidden(error) {
+  if (error.status === 403) throw error;
   showError(error);
 }
 
@@ -306,8 +294,8 @@ on(
 
 on("reconnected", () => {
   listedBank = null;
-  if (isReady()) showRoute();
-  else start();
+  if (document.documentElement.dataset.ready === undefined) start();
+  else showRoute();
 });
 addEventListener("hashchange", applyHash);
 addEventListener("keydown", (event) => {
@@ -338,23 +326,17 @@ function newChat() {
 const newPlace = () => ({ session: new Date().toISOString() });
 
 watchFocus();
-async function start() {
+const start = withErrors(async () => {
   composer.start();
   const shown = showRoute();
   composer.sendQueued();
   performance.mark("interactive"); // from here on a message that is sent waits for the conversation by itself
-  try {
-    await Promise.all([readServerInfo(), loadColumns()]);
-  } catch (error) {
-    return showLoadingError(error);
-  }
-  if (!(await shown)) return undefined;
+  await Promise.all([readServerInfo(), shown, loadColumns()]);
+  if (isWaiting()) return; // and starts again
   if (!serverInfo.incognito && chat.state) emit("state", chat.state);
   performance.mark("whole");
   document.documentElement.dataset.ready = "";
-  emit("loaded");
   setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
   setTimeout(() => navigator.serviceWorker?.register("/serviceworker.js").catch(() => {}), OVERLAYS_DELAY_MS);
-  return undefined;
-}
+});
 start();

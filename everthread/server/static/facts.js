@@ -171,7 +171,7 @@ const rankOf = ({ attribute }) => FIRST.indexOf(attribute) + 1 || FIRST.length +
 
 /** The facts that replaced others or ended lately, the latest first. */
 function changedLately(facts) {
-  const momentOf = ({ until, until_undated, said_at }) => (until_undated ? NaN : Date.parse(until ?? said_at));
+  const momentOf = (fact) => (fact.until_undated ? NaN : Date.parse(fact.until ?? fact.said_at));
   return facts
     .filter((fact) => (fact.replaces || (fact.until && !fact.replaced_by)) && Date.now() - momentOf(fact) < LATELY_MS)
     .sort((one, other) => momentOf(other) - momentOf(one))
@@ -186,10 +186,10 @@ function changeItem(fact) {
 
 /** When it held, what it replaced, and how sure it is. */
 function notesOf(fact) {
-  const { since_stated: since, until, until_stated: end, until_undated: isUndated, replaces, replaced_by: next } = fact;
+  const { since_stated: since, until, until_stated: end, replaces, replaced_by: next } = fact;
   return [
     since && t("facts.since", { date: momentName(since) }),
-    until && !isUndated && t("facts.until", { date: end ? momentName(end) : longDate(until) }),
+    until && !fact.until_undated && t("facts.until", { date: end ? momentName(end) : longDate(until) }),
     replaces && t("facts.before", { value: replaces }),
     next && t("facts.then", { value: next }),
     isConfirmed(fact) ? t("facts.confirmed") : t("facts.sure", { share: formatNumber(fact.confidence, { style: "percent" }) }),

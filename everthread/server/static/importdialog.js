@@ -43,7 +43,7 @@ class Import {
   show(...parts) {
     fill(this.body, ...parts);
     const [main] = [".primary:enabled", "button"].flatMap((kind) => [...this.body.querySelectorAll(kind)]);
-    main.focus({ preventScroll: true });
+    main?.focus({ preventScroll: true });
   }
 
   end = (...buttons) => h("div", { class: "bar end" }, buttons);
@@ -156,26 +156,23 @@ class Import {
       this.embedded,
       this.end(
         button(t("dialog.close"), () => this.close()),
-        seqs.length > 0 && button(t("import.undo"), () => this.undo(seqs)),
+        seqs[0] && button(t("import.undo"), () => this.undo(seqs, added)),
         button(t("import.search"), () => (this.close(), emit("view", "sessions"), byId("query").select())),
-        button(t("import.open_latest"), () => this.openLatest(), { class: "primary" }),
+        button(t("import.open_latest"), () => this.openLatest(seqs.flat().at(-1)), { class: "primary" }),
       ),
     );
   }
 
   /** Forget the messages that were added. */
-  async undo(seqs) {
-    const count = sum(seqs.map(([first, last]) => last - first + 1));
+  async undo(seqs, count) {
     if (!(await askForget(t("import.undo_title"), t("import.undo_effect", { count }), null, t("import.undo")))) return;
-    const progress = importProgress([t("dialog.close"), () => this.close()]);
-    progress.begin(t("import.undoing"));
-    this.show(progress.element);
+    this.show(h("p", { role: "status" }, t("import.undoing")));
     try {
       const receipt = await post(bankPath("/lines/forget", this.bank), { seqs });
       this.close();
       await showReceipt(receipt);
     } catch (error) {
-      this.fail(error, () => this.undo(seqs), null);
+      this.fail(error, () => this.undo(seqs, count));
     }
   }
 
@@ -185,34 +182,25 @@ class Import {
     return fill(this.embedded, h("p", { class: "small" }, label), h("progress", { max: total, value: done, "aria-label": label }));
   }
 
-  async openLatest() {
+  /** Show the imported chat with the newest message. last: the number of the last new one, which finds a chat without an
+   * id. */
+  async openLatest(last) {
     const { items } = await get(bankPath("/sessions?limit=50", this.bank));
-    const stored = this.chosen.filter(({ counts }) => counts);
-    const known = new Set(stored.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
-    const session = items.find(({ id }) => known.has(id))?.id ?? (await this.findSessionByTime(stored)) ?? items[0]?.id;
+    const imported = this.chosen.filter((upload) => upload.counts);
+    const known = new Set(imported.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
+    const added = last && (await get(bankPath(`/lines?after_seq=${last - 1}&limit=1`, this.bank))).items[0];
+    const session = items.find(({ id }) => known.has(id))?.id ?? added?.session ?? items[0]?.id;
     this.close();
     if (session) navigate({ view: "read", session });
   }
 
-  /** The chat of the newest imported message, for chats without ids. */
-  async findSessionByTime(stored) {
-    const dated = stored.flatMap(({ contents }) => contents.conversations).filter(({ last_at: at }) => at);
-    if (!dated.length) return null;
-    const newest = dated.reduce((one, other) => (Date.parse(other.last_at) > Date.parse(one.last_at) ? other : one));
-    const until = new Date(Date.parse(newest.last_at) + 1000).toISOString();
-    for (const since of [newest.last_at, newest.first_at]) {
-      const { items } = await get(bankPath(`/lines?${new URLSearchParams({ since, until, limit: "1" })}`, this.bank));
-      if (items.length) return items[0].session;
-    }
-    return null;
-  }
-
   // ---- what went wrong
 
-  /** Say why it did not go on, with a way to go on. kept: what is imported already. */
-  fail(error, goOn, kept = this.chosen && t("import.kept", { done: this.done, total: this.total })) {
+  /** Say why it did not go on, with a way to go on. */
+  fail(error, goOn) {
     if (this.signal.aborted) return;
     const reason = error.name === "AbortError" ? t("import.stopped") : reasonOf(error);
+    const kept = this.chosen && t("import.kept", { done: this.done, total: this.total });
     this.show(
       h("p", { role: "alert", dir: "auto" }, [reason, kept].filter(Boolean).join(" ")),
       this.end(button(t("dialog.close"), () => this.close()), button(t("import.go_on"), goOn, { class: "primary" })),

@@ -68,7 +68,7 @@ async function choiceParts() {
 }
 
 /** Connect a model, which the server tries first. */
-export async function connectModel(body) {
+async function connectModel(body) {
   const connection = await put("/model", body);
   setPref("model", null);
   emit("model-changed");
@@ -102,7 +102,7 @@ function ollamaSection({ model, url, ollama }, changed, draw) {
   );
 }
 
-export function modelItem(name, ollama, isCurrent, changed) {
+function modelItem(name, ollama, isCurrent, changed) {
   const state = h("span", { class: "small" }, isCurrent ? t("models.connected") : "");
   const connect = async () => {
     item.disabled = true;

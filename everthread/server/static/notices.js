@@ -11,17 +11,17 @@ const ANNOUNCEMENT_MS = 5_000; // enough for a screen reader to pick up the text
 
 let hideTimer = 0;
 let announceTimer = 0;
-let awaitsServer = false; // the notice says that it can't be reached, or can't answer now
+let showsUnreachable = false;
 let polling = false;
 
 on("view", placeNotices);
-on("loaded", () => awaitsServer && clearNotice());
+on("reconnected", () => showsUnreachable && clearNotice());
 on("forgotten", () => byId("announcer").replaceChildren());
 
 /** Show a notice. It disappears by itself unless it is lasting. title: what a pointer shows in addition. */
 export function showNotice(text, { lasting = false, title = null } = {}) {
   clearTimeout(hideTimer);
-  awaitsServer = false;
+  showsUnreachable = false;
   showInDialog(text, "status");
   placeNotices();
   const dismiss = iconButton("close", t("dialog.dismiss"), clearNotice);
@@ -51,25 +51,15 @@ function showInDialog(text, role) {
   return true;
 }
 
-/** Whether it passes by itself: the server, or what it needs, can't be reached for now. */
-export const isPassing = ({ kind, status }) => kind === "unreachable" || (status >= 502 && status <= 504);
+/** Whether the server, or what it needs, can't be reached for now, so that `reconnected` will follow. */
+export const isWaiting = () => polling;
 
-/** Show an error. If the server can't be reached, check until it is back. */
+/** Show an error. If the server can't be reached, or nothing can be loaded from it yet, check until it answers. */
 export function showError(error) {
   if (error.name === "AbortError") return;
   if (!showInDialog(error.message, "alert")) showNotice(error.message, { lasting: true, title: error.detail });
-  if (error.kind === "unreachable") retryLater();
-}
-
-/** Show why the page can't be loaded, and load it again when the server answers, if the error is one that passes. */
-export function showLoadingError(error) {
-  showError(error);
-  if (isPassing(error)) retryLater();
-}
-
-function retryLater() {
-  awaitsServer = true;
-  waitForServer();
+  showsUnreachable = error.kind === "unreachable" || (error.status === 503 && document.documentElement.dataset.ready === undefined);
+  if (showsUnreachable) waitForServer();
 }
 
 async function waitForServer() {

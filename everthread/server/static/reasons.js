@@ -32,7 +32,7 @@ const writtenIn = (kind) => (hasText(`kind.${kind}`) ? t(`kind.${kind}`) : t("re
 const saidBy = (line) => (isUnnamed(line) ? t("reason.you") : t("reason.they", { speaker: line.speaker }));
 
 /** The longest words of a question that a text has too, also in another form ("sail", "sails"). */
-export function sharedWords(question, text) {
+function sharedWords(question, text) {
   const words = contentWords(text).map(fold);
   const shared = contentWords(question).filter((word) => words.some((other) => isSameWord(fold(word), other)));
   const byForm = new Map(shared.map((word) => [fold(word), word]));
@@ -58,7 +58,7 @@ const fold = (word) => word.toLocaleLowerCase();
 const isSpaced = (word) => !/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(word);
 
 // Words of three letters and more that are never the subject of a question, in the commonest languages of its readers.
-const COMMON_WORDS = new Set(
+export const COMMON_WORDS = new Set(
   `ago all and any are but can did for get got had has her him his how its let may not now off one our out own say
    see she the too two use was way who why yes yet you about after again also always another anything because been before being both came come could does doing done down
    ever every from gave give goes going gone have having here into just know known last like made make many more most
@@ -71,7 +71,7 @@ const COMMON_WORDS = new Set(
    wenn wieder wird wurde
    aux car ces des elle est les leur lui mes moi mon nos pas par qui que ses son sur toi ton une vos avec aussi avait bien cela cette comme dans elle encore entre être fait leur mais même notre nous pour pourquoi quand
    quel quelle sans sont tout tous très votre vous
-   con del ella eso fue hay las los mis más muy nos por que qué ser sin son soy sus tan una yo algo como cuál cuándo cuando desde donde dónde entre esta este están hasta hay porque pero puede quién sobre también
+   con del ella eso fue hay las los mis más muy nos por que qué ser sin son soy sus tan una yo algo como cuál cuándo cuando desde donde dónde entre esta este están hasta porque pero puede quién sobre también
    tiene todo todos
    した する です ます こと もの これ それ ここ そこ いつ どこ ある いる から まで
    什么 怎么 哪里 时候 我们 你们 他们 这个 那个 为什么`.split(/\s+/),

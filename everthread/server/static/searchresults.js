@@ -1,23 +1,20 @@
 // Search results: which hits to show, and their excerpts with the words of the search marked.
 
 import { h } from "./dom.js";
+import { COMMON_WORDS } from "./reasons.js";
 
 // A hit below either of these is not shown. The cosine matters in small banks, where any line may seem relevant.
 const MIN_RELEVANCE = 0.02;
 const MIN_COSINE = 0.25;
 const MAX_EXCERPT_CHARS = 160;
 const LEADING_CHARS = 40; // before the first marked word
-const STOP_WORDS = new Set(
-  `a about an and any are at be but by can could did do does for from had has have he her him his how i if in is it its
-   me my not of on or our she should so that the their them then there they this to us was we were what when where
-   which who why will with would you your`.split(/\s+/),
-);
+const SHORT_WORDS = "a an at be by do he i in is it me my of on to we".split(" "); // besides the common ones
 
-/** A pattern that finds the words of a search, also as parts of words; null if there are none. Stop words are ignored
+/** A pattern that finds the words of a search, also as parts of words; null if there are none. Common words are ignored
  * unless there is nothing else. */
 export function searchPattern(query) {
   const all = query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
-  const contentWords = all.filter((word) => !STOP_WORDS.has(word));
+  const contentWords = all.filter((word) => !COMMON_WORDS.has(word) && !SHORT_WORDS.includes(word));
   const words = (contentWords.length ? contentWords : all).sort((a, b) => b.length - a.length);
   return words.length ? new RegExp(words.join("|"), "giu") : null;
 }

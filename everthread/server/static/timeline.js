@@ -44,7 +44,7 @@ export class TimelinePanel {
 const nameOf = ({ month }) => monthName(`${month}-15`); // its middle, whatever the time zone
 
 /** All months from the first to the last, with those that have no message. */
-export function fillMonths(items) {
+function fillMonths(items) {
   const known = new Map(items.map((item) => [item.month, item]));
   const months = [];
   let [year, number] = items[0].month.split("-").map(Number);

@@ -58,7 +58,7 @@ function starterPrompts(model) {
 }
 
 /** A way to connect a language model. */
-export const connectHint = () =>
+const connectHint = () =>
   h(
     "span",
     { class: "connect-hint" },
