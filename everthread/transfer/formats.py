@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from everthread.errors import BadFile, ConfigError
 from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json, raise_unreadable
@@ -104,23 +104,53 @@ def open_reader(
     """
     paths = [each for each in ([path] if isinstance(path, Path) else path) if each not in left_out]
     _check_names(format, date_order)
-    services = [format] if format in SERVICES else [] if format else _find_services(paths, left_out)
-    texts = _find_transcripts(paths, services, left_out) if format is None and len(paths) > 1 else []
-    is_mixed = format is None and (bool(services) or (0 < len(texts) < len(paths)))
-    chats = _find_whatsapp_chats(paths, left_out) if is_mixed else []
-    name = services[0] if services else format or ("transcript" if texts else _recognize(paths[0]))
+    found = _recognize_files(paths, format, left_out)
     options: dict[str, Any] = {"only": only, "assistant": assistant, "tz": tz, "me": me, "strict": strict}
     options |= {"attachments": attachments, "disappearing": disappearing, "date_order": date_order}
     given = {option: value for option, value in options.items() if value}
-    if not services and (len(paths) > 1 or paths[0].is_dir() or is_archive(paths[0])):
+    if not found.services and (len(paths) > 1 or paths[0].is_dir() or is_archive(paths[0])):
         given.pop("strict", None)  # it is about which of the files are read
-    others = [other for other, found in (("whatsapp", chats), ("transcript", texts)) if found]
-    _check_options(paths[0], name, [*(services or [name]), *others], given)
-    if services or is_mixed:
+    _check_options(paths[0], found.name, found.list_formats(), given)
+    if found.services or found.is_mixed:
         given |= {"only": tuple(only), "assistant": tuple(assistant), "facts_as_lines": facts_as_lines}
-        return _open_services(paths, services, {"whatsapp": chats, "transcript": texts}, given, findings, left_out)
+        return _open_services(paths, found, given, findings, left_out)
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions, "evidence": evidence}
-    return _open_format(paths, name, given, {**outputs, "findings": findings, "left_out": left_out})
+    return _open_format(paths, found.name, given, {**outputs, "findings": findings, "left_out": left_out})
+
+
+class _Recognized(NamedTuple):
+    """The formats of files.
+
+    Attributes:
+        name: the format; of exports of services, the first service.
+        services: the services whose exports there are.
+        chats: those of several files with chats of WhatsApp, if there are others.
+        transcripts: those of several files that are transcripts.
+        is_mixed: whether they are in several formats.
+    """
+
+    name: str
+    services: Sequence[str]
+    chats: Sequence[Path] = ()
+    transcripts: Sequence[Path] = ()
+    is_mixed: bool = False
+
+    def list_formats(self) -> list[str]:
+        """Return the formats and services that are read."""
+        others = [name for name, paths in (("whatsapp", self.chats), ("transcript", self.transcripts)) if paths]
+        return [*(self.services or [self.name]), *others]
+
+
+def _recognize_files(paths: Sequence[Path], format: str | None, left_out: Collection[Path]) -> _Recognized:
+    """Return the formats of files. Raises as `open_reader`."""
+    if format is not None:
+        return _Recognized(format, [format] if format in SERVICES else [])
+    services = _find_services(paths, left_out)
+    transcripts = _find_transcripts(paths, services, left_out) if len(paths) > 1 else []
+    is_mixed = bool(services) or 0 < len(transcripts) < len(paths)
+    chats = _find_whatsapp_chats(paths, left_out) if is_mixed else []
+    name = services[0] if services else "transcript" if transcripts else _recognize(paths[0])
+    return _Recognized(name, services, chats, transcripts, is_mixed)
 
 
 def _check_names(format: str | None, date_order: str | None) -> None:
@@ -174,8 +204,7 @@ def _check_options(path: Path, format: str, names: Sequence[str], given: Collect
 
 def _open_services(
     paths: Sequence[Path],
-    services: Sequence[str],
-    others: Mapping[str, Sequence[Path]],
+    found: _Recognized,
     given: Mapping[str, Any],
     findings: Findings | None,
     left_out: Collection[Path],
@@ -184,8 +213,7 @@ def _open_services(
 
     Args:
         paths: the files.
-        services: the services.
-        others: those of the files that have chats of WhatsApp, and those that are transcripts.
+        found: the formats of the files.
         given: the options.
         findings: filled with what is found.
         left_out: damaged files and archives that are not read.
@@ -195,14 +223,14 @@ def _open_services(
 
     findings = findings or lines.Findings()
     options = ReadOptions(**given)
-    readers: list[Reader] = [partial(lines.read_lines, paths, services, options, findings, left_out)]
-    if chats := others["whatsapp"]:
+    readers: list[Reader] = [partial(lines.read_lines, paths, found.services, options, findings, left_out)]
+    if found.chats:
         shared = {option: value for option, value in given.items() if option in FORMATS["whatsapp"]}
         shared |= {"skipped": findings.skipped, "findings": findings, "left_out": left_out}
-        readers.append(partial(whatsapp.read, chats, **shared, among_others=True))
-    if (texts := others["transcript"]) and not given["only"]:  # they have no titles
+        readers.append(partial(whatsapp.read, found.chats, **shared, among_others=True))
+    if found.transcripts and not given["only"]:  # they have no titles
         shared = {option: value for option, value in given.items() if option in FORMATS["transcript"]}
-        readers.append(partial(transcript.read, texts, **{**shared, "findings": findings}))
+        readers.append(partial(transcript.read, found.transcripts, **{**shared, "findings": findings}))
     return lambda: chain.from_iterable(reader() for reader in readers)
 
 
