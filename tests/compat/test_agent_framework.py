@@ -21,6 +21,7 @@ from agent_framework import (
 )
 from agent_framework_openai import OpenAIChatCompletionClient
 from hardship.llm import Raw, Server, llm_server
+from hardship.lost_answer import ForgetfulStore
 from hypothesis import given
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
@@ -28,9 +29,7 @@ from openai import AsyncOpenAI
 from everthread import Memory
 from everthread.compat.agent_framework import EverthreadContextProvider, EverthreadHistoryProvider
 from everthread.errors import BadInput, StoreUnavailable
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Line
 
 LISBON = "My sister Mia moved to Lisbon."
 QUESTION = "Where did my sister Mia move?"
@@ -390,21 +389,8 @@ def test_the_options_of_the_framework_choose_what_is_loaded_and_stored(memory: M
 # -------------------------------------------------------------------- errors
 
 
-class BrokenStore(SQLiteStore):
-    """Loses its answer to the first write, as a database on the network may."""
-
-    answers = False
-
-    def append(self, *args: Any, **options: Any) -> list[Line]:
-        lines = super().append(*args, **options)
-        if not self.answers:
-            self.answers = True
-            raise StoreUnavailable("no answer")
-        return lines
-
-
 def test_messages_that_are_repeated_after_a_lost_answer_are_stored_once(tmp_path: Path) -> None:
-    with Memory.open("bob", store=BrokenStore(tmp_path), embedder=HashEmbedder(64)) as memory:
+    with Memory.open("bob", store=ForgetfulStore(tmp_path), embedder=HashEmbedder(64)) as memory:
         history = EverthreadHistoryProvider(memory)
         with pytest.raises(StoreUnavailable, match="no answer"):
             asyncio.run(history.save_messages("s", MESSAGES))
@@ -414,7 +400,7 @@ def test_messages_that_are_repeated_after_a_lost_answer_are_stored_once(tmp_path
 
 
 def test_an_agent_whose_messages_cannot_be_stored_raises_the_error_of_the_store(tmp_path: Path) -> None:
-    with Memory.open("bob", store=BrokenStore(tmp_path), embedder=HashEmbedder(64)) as memory:
+    with Memory.open("bob", store=ForgetfulStore(tmp_path), embedder=HashEmbedder(64)) as memory:
         with llm_server("Good for her.") as server, pytest.raises(StoreUnavailable, match="no answer"):
             run(server, [EverthreadContextProvider(memory)], LISBON)
         memory.store.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hardship.lost_answer import ForgetfulStore
 from strands import Agent
 from strands.memory import AddMessagesContext, MemoryManager
 from strands.models import Model
@@ -16,9 +17,7 @@ from strands.models import Model
 from everthread import Memory
 from everthread.compat.strands import EverthreadMemoryStore
 from everthread.errors import StoreUnavailable
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Line
 
 LISBON = "My sister Mia moved to Lisbon."
 QUESTION = "Where did my sister Mia move?"
@@ -142,18 +141,6 @@ def test_the_same_words_of_two_agents_that_begin_at_once_are_stored_twice(memory
 
 
 def test_a_batch_that_is_repeated_after_a_lost_answer_is_stored_once(tmp_path: Path) -> None:
-    class ForgetfulStore(SQLiteStore):
-        """Loses its answer to the first write, as a database on the network may."""
-
-        answers = False
-
-        def append(self, *args: Any, **options: Any) -> list[Line]:
-            lines = super().append(*args, **options)
-            if not self.answers:
-                self.answers = True
-                raise StoreUnavailable("no answer")
-            return lines
-
     with Memory.open("alice", store=ForgetfulStore(tmp_path), embedder=HashEmbedder(64)) as memory:
         store = EverthreadMemoryStore(memory)
         batch = [message("one"), message("two", "assistant")]
