@@ -158,6 +158,21 @@ def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str)
     expect(hit.locator("dl")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("What is the name of my sister?", "sister|name"),
+        ("Wo wohnt meine Schwester?", "schwester|wohnt|wo"),
+        ("¿Dónde vive mi hermana?", "hermana|vive|mi"),
+        ("who are you", "who|are|you"),  # there is nothing else
+    ],
+)
+def test_common_words_of_a_search_are_not_marked(page: Page, url: str, query: str, marked: str) -> None:
+    visit(page, url, "marked")
+    script = f"async query => {module('searchresults.js', 'columns.js')}.searchPattern(query).source"
+    assert page.evaluate(script, query) == marked
+
+
 def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: str) -> None:
     visit(page, url, "weights")
     neutral = dict.fromkeys((*SIGNALS, "standing"), 0.0) | {"cosine": 0.2, "person": 1.0}
