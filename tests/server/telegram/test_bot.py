@@ -138,7 +138,7 @@ def test_what_was_written_while_the_bot_was_off_has_its_time_and_is_one_conversa
     server.chats[7][first].text = "Mia moved to Porto."
     edited = {"edit_date": sent_at + 90}
     server.deliver(edited_message=server.describe(7, first, "Mia moved to Porto.", ANN, edited))
-    with run_bot(server, tmp_path, "Porto suits her.", starts=False) as nemo:
+    with run_bot(server, tmp_path, "Porto suits her.", turn_delay_s=1, starts=False) as nemo:
         nemo.invite()
         nemo.bot.start()
         server.wait_for_reply("Porto suits her.")
