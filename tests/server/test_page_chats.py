@@ -1,6 +1,7 @@
 """The list of chats, search, and where the reader arrives in a chat, in a real Chromium."""
 
 import threading
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -211,6 +212,24 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.wait_for_function(f"() => document.querySelector('.line').dataset.seq !== '{first}'")
     expect(page.locator(f"[data-seq='{first}']")).to_have_count(1)
     assert page.evaluate(TOP_LINE) == top, "what is drawn above does not move what the reader sees"
+
+
+def test_a_chat_drawn_again_while_earlier_lines_are_read_does_not_move_what_the_reader_sees(
+    page: Page, long_url: str
+) -> None:
+    visit(page, long_url, "long")
+    page.goto(f"{long_url}/#/long/talk/old")
+    expect_end(page, "Old 399 of the garden.")
+    box, lines, held = page.locator("#lines"), page.locator(".line"), list[Route]()
+    page.route(re.compile("last="), lambda request: held.append(request), times=1)
+    count = lines.count()
+    with page.expect_request(re.compile("last=")):
+        top = box.evaluate(f"box => {{ box.scrollTop = 900; return ({TOP_LINE})() }}")
+    page.evaluate(f"async () => {module('events.js')}.emit('pins', [])")
+    assert (lines.count(), page.evaluate(TOP_LINE)) == (count, top)
+    held[0].continue_()
+    expect(lines).not_to_have_count(count)
+    assert page.evaluate(TOP_LINE) == top
 
 
 def test_a_reader_who_goes_to_the_end_while_earlier_lines_are_read_gets_later_ones(page: Page, long_url: str) -> None:

@@ -9,7 +9,7 @@ import { arrivingContext, EvidenceCache, withCorrection, withoutLines } from "./
 import { loadGroup, loadOverlays } from "./lazy.js";
 import { dateSeparator, editInPlace, lineActions, lineElement, newPending, noteQuestion, sentMessage, streamingLine, swipeControls, unfold } from "./line.js";
 import { correctLine, forgetLine, togglePin } from "./linechanges.js";
-import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
+import { announce, clearNotice, showError, showNotice, withErrors, withErrorsOf } from "./notices.js";
 import { getIncognitoSessions, getNewGroup, replyOptions, saveIncognitoSessions } from "./prefs.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { route, shownSession } from "./router.js";
@@ -44,7 +44,8 @@ export class ChatView {
     this.drawnLines = DRAWN_LINES; // the latest ones; scrolling up draws more
     this.bankHasLines = null; // null until it is known
     this.correctLine = withErrors(correctLine);
-    for (const name of [
+    withErrorsOf(
+      this,
       "reload",
       "refresh",
       "regenerate",
@@ -60,13 +61,10 @@ export class ChatView {
       "end",
       "onConversationEnd",
       "extend",
-    ]) {
-      this[name] = withErrors(this[name].bind(this));
-    }
+    );
     on("forgotten", (seqs) => this.removeLines(seqs));
     on("corrected", (change) => this.onCorrected(change));
-    const onChats = withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render()));
-    on("sessions-loaded", onChats);
+    on("sessions-loaded", withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render())));
     on("bank", () => this.leaveBank());
     on("route", () => (this.queued = null));
     on("person-named", () => this.reload());
@@ -163,10 +161,10 @@ export class ChatView {
     const { state } = this;
     if (side === "end" || this.extending || this.isBusy || this.drawnLines >= state.lines.length + state.earlier) return;
     this.extending = true;
-    this.drawnLines += DRAWN_LINES;
     try {
-      const more = state.earlier ? await this.fetchState() : state;
-      if (this.state === state && !this.isBusy) this.follower.keepPlace(() => this.setState(more));
+      const more = state.earlier ? await this.fetchState(2 * DRAWN_LINES) : state;
+      if (this.state !== state || this.isBusy) return;
+      this.follower.keepPlace(() => ((this.drawnLines += DRAWN_LINES), this.setState(more)));
     } finally {
       this.extending = false;
     }
@@ -258,10 +256,10 @@ export class ChatView {
     while (this.pending) await new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** Read the state, with as many lines as are drawn and some more. */
-  async fetchState() {
+  /** Read the state, with some more lines than are drawn. */
+  async fetchState(more = DRAWN_LINES) {
     const { bank } = route;
-    const state = await get(`${chatPath("", shownSession())}?last=${this.drawnLines + DRAWN_LINES}`);
+    const state = await get(`${chatPath("", shownSession())}?last=${this.drawnLines + more}`);
     if (!state.lines.length) state.group = getNewGroup(`${bank}/${state.session}`);
     if (state.group.length) this.group ??= new (await loadGroup()).Group(this);
     await this.group?.findReply(state);

@@ -8,7 +8,7 @@ import { dateTime, longDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { arrivingContext } from "./evidence.js";
 import { emit, emitForgotten, on } from "./events.js";
-import { clearNotice, showNotice, withErrors } from "./notices.js";
+import { clearNotice, showNotice, withErrors, withErrorsOf } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
 import { hashOf, navigate, route } from "./router.js";
 import { language, languages, t } from "./words.js";
@@ -54,9 +54,7 @@ const preferredLanguage = () => (LANGUAGES.includes(language) ? language : "en")
 class Demo {
   constructor(sample) {
     this.expected = sample.questions.map(({ line }) => line); // that its own questions are known to find
-    this.ask = withErrors(this.ask.bind(this));
-    this.forget = withErrors(this.forget.bind(this));
-    this.leave = withErrors(this.leave.bind(this));
+    withErrorsOf(this, "ask", "forget", "leave");
     this.log = h("div", { class: "log", role: "log", "aria-label": t("demo.answers") });
     this.box = h(
       "section",

@@ -5,7 +5,7 @@ import { UNNAMED } from "./banknames.js";
 import { longDate, monthName, shortDate } from "./dates.js";
 import { button, fill, h, textElement } from "./dom.js";
 import { on } from "./events.js";
-import { showNotice, withErrors } from "./notices.js";
+import { showNotice, withErrors, withErrorsOf } from "./notices.js";
 import { rerender } from "./rerender.js";
 import { navigate, route } from "./router.js";
 import { toolbar } from "./toolbar.js";
@@ -20,7 +20,7 @@ export class FactsPanel {
   constructor() {
     this.subjects = null; // [{name, note, facts}, …], the person first
     this.onChange = () => {};
-    this.read = withErrors(this.read.bind(this));
+    withErrorsOf(this, "read");
     for (const name of ["forgotten", "corrected", "sessions-changed"]) on(name, () => this.reset());
     on("bank", () => ((this.subjects = []), (this.version = null), this.onChange())); // which may not exist yet
     on("state", ({ session, lines }) => {

@@ -5,7 +5,7 @@ import { longDate, monthName } from "./dates.js";
 import { button, byId, fill, h, select } from "./dom.js";
 import { emit, on } from "./events.js";
 import { quotedText } from "./line.js";
-import { showNotice, withErrors } from "./notices.js";
+import { showNotice, withErrors, withErrorsOf } from "./notices.js";
 import { lineChanges, whenLink } from "./replymemories.js";
 import { rerender } from "./rerender.js";
 import { navigate } from "./router.js";
@@ -21,7 +21,7 @@ export class MemoryListPanel {
     this.chat = chat;
     this.pinned = [];
     this.onChange = () => {};
-    for (const name of ["read", "start", "more"]) this[name] = withErrors(this[name].bind(this));
+    withErrorsOf(this, "read", "start", "more");
     this.role = "user";
     const whose = [[this.role, t("line.you")], ["", t("list.everyone")]];
     this.query = h("input", { type: "search", dir: "auto", autocomplete: "off", placeholder: t("list.search"), "aria-label": t("list.search") });

@@ -91,6 +91,11 @@ export const withErrors =
     }
   };
 
+/** Have methods of an object show their errors. */
+export function withErrorsOf(object, ...names) {
+  for (const name of names) object[name] = withErrors(object[name].bind(object));
+}
+
 /** Have a screen reader read a text. It is removed afterwards, since it may be forgotten later. */
 export function announce(text) {
   byId("announcer").textContent = text;

@@ -4,7 +4,7 @@ import { bankPath, bufferPath, get, put } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
 import { quotedText } from "./line.js";
-import { withErrors } from "./notices.js";
+import { withErrors, withErrorsOf } from "./notices.js";
 import { whenLink } from "./replymemories.js";
 import { t } from "./words.js";
 
@@ -19,7 +19,7 @@ export class PinnedPanel {
     on("state", () => this.onChange());
     on("forgotten", () => this.read());
     on("bank", () => ((this.pinned = this.buffer = []), this.onChange()));
-    this.read = withErrors(this.read.bind(this));
+    withErrorsOf(this, "read");
   }
 
   async read() {

@@ -3,7 +3,7 @@
 import { request } from "./api.js";
 import { avatar, characterPath } from "./avatars.js";
 import { acceptDrops, button, fill, h } from "./dom.js";
-import { withErrors } from "./notices.js";
+import { withErrorsOf } from "./notices.js";
 import { t } from "./words.js";
 
 const WIDTH_PX = 600;
@@ -22,7 +22,7 @@ export class PortraitField {
     this.controls = h("label", { class: "zoom", hidden: true }, h("span", {}, t("portrait.zoom")), this.zoom);
     const file = h("input", { type: "file", accept: "image/*", hidden: true, "aria-label": t("portrait.file") });
     file.addEventListener("change", () => this.choose(file.files[0]));
-    this.choose = withErrors(this.choose.bind(this));
+    withErrorsOf(this, "choose");
     this.element = h(
       "div",
       { class: "portrait-field" },

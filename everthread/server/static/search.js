@@ -4,7 +4,7 @@ import { bankPath, normalizeHits, post } from "./api.js";
 import { shortDate } from "./dates.js";
 import { byId, fill, h, textElement } from "./dom.js";
 import { speakerName } from "./line.js";
-import { announce, withErrors } from "./notices.js";
+import { announce, withErrorsOf } from "./notices.js";
 import { hashOf } from "./router.js";
 import { highlight, isRelevant, searchPattern } from "./searchresults.js";
 import { formatNumber, t } from "./words.js";
@@ -15,8 +15,7 @@ const MAX_SIMILAR = 20;
 export class Search {
   constructor(box, filter) {
     Object.assign(this, { box, filter });
-    this.start = withErrors(this.start.bind(this));
-    this.more = withErrors(this.more.bind(this));
+    withErrorsOf(this, "start", "more");
   }
 
   get query() {

@@ -5,7 +5,7 @@ import { avatar } from "./avatars.js";
 import { monthName, shortDate } from "./dates.js";
 import { byId, h, iconButton, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { withErrors } from "./notices.js";
+import { withErrorsOf } from "./notices.js";
 import { rerender } from "./rerender.js";
 import { hashOf, navigate, route, shownSession } from "./router.js";
 import { Search } from "./search.js";
@@ -24,8 +24,7 @@ export class SessionList {
     this.items = [];
     this.next = null; // the cursor of the next page
     this.current = null; // the id of the running conversation
-    this.read = withErrors(this.read.bind(this));
-    this.readMore = withErrors(this.readMore.bind(this));
+    withErrorsOf(this, "read", "readMore");
     this.filter = new SessionFilter(() => this.update());
     this.search = new Search(this.box, this.filter);
     this.box.addEventListener("scroll", () => this.onScroll());

@@ -4,7 +4,7 @@ import { bankPath, get } from "./api.js";
 import { monthName } from "./dates.js";
 import { button, fill, h, svg } from "./dom.js";
 import { emit, on } from "./events.js";
-import { withErrors } from "./notices.js";
+import { withErrorsOf } from "./notices.js";
 import { formatNumber, t } from "./words.js";
 
 const WIDTH = 320;
@@ -17,7 +17,7 @@ export class TimelinePanel {
   constructor() {
     this.items = null;
     this.onChange = () => {};
-    this.read = withErrors(this.read.bind(this));
+    withErrorsOf(this, "read");
     for (const name of ["sessions-changed", "bank", "forgotten"]) on(name, () => this.reset());
   }
 

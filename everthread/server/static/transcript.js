@@ -8,7 +8,7 @@ import { button, byId, h, textElement } from "./dom.js";
 import { emitForgotten, on } from "./events.js";
 import { forgetChat } from "./groupcopies.js";
 import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } from "./line.js";
-import { withErrors } from "./notices.js";
+import { withErrorsOf } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
 import { t } from "./words.js";
@@ -22,10 +22,7 @@ export class TranscriptView {
     this.chat = chat;
     this.box = byId("lines");
     this.elements = new ElementCache(); // by seq or name
-    this.open = withErrors(this.open.bind(this));
-    this.extend = withErrors(this.extend.bind(this));
-    this.update = withErrors(this.update.bind(this));
-    this.forget = withErrors(this.forget.bind(this));
+    withErrorsOf(this, "open", "extend", "update", "forget");
     on("forgotten", (seqs) => {
       const left = (line) => (seqs.has(line.seq) ? null : line);
       this.update((lines) => withQuoted(lines.filter(left), left));
