@@ -60,7 +60,7 @@ class Model:
     """The statements of lines by their numbers, and the versions of lines that are never read again, or never were."""
 
     said: dict[int, list[Said]] = field(default_factory=dict)
-    unread: set[int] = field(default_factory=set)  # retracted or corrected before they were read for facts
+    unread: set[int] = field(default_factory=set)  # retracted or replaced before they were read for facts
     first_version: dict[int, int] = field(default_factory=dict)
     excluded: set[int] = field(default_factory=set)  # first versions
 
@@ -140,7 +140,7 @@ class FactMachine(RuleBasedStateMachine):
         return lines[number % len(lines)] if lines else None
 
     def note_unread(self, line: Line) -> None:
-        """Note a line that is about to be retracted or corrected if it wasn't read."""
+        """Note a line that is retracted or replaced if it wasn't read."""
         state = ReadingState.parse(read_setting(self.memory.store, self.memory.bank))
         if line.seq > state.last_seq:
             self.model.unread.add(line.seq)
@@ -185,8 +185,13 @@ class FactMachine(RuleBasedStateMachine):
             self.restore_line(line)
 
     def restore_line(self, line: Line) -> None:
+        first = self.model.first_version[line.seq]
+        replaced = [each for each in self.memory.lines() if self.model.first_version[each.seq] == first]
         with suppress(BadQuery):  # a line that led to it was forgotten
-            self.model.tell(self.memory.restore(line.seq))
+            restored = self.memory.restore(line.seq)
+            for each in replaced:
+                self.note_unread(each)
+            self.model.tell(restored)
 
     @rule(number=PICKS)
     def forget(self, number: int) -> None:
