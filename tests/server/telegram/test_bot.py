@@ -59,7 +59,7 @@ def test_an_invitation_begins_one_chat_with_a_welcome_that_explains_consent(nemo
 
 
 def test_messages_in_a_row_are_one_turn(server: Telegram, tmp_path: Path) -> None:
-    with run_bot(server, tmp_path, "Both.", turn_delay_s=0.3) as nemo:
+    with run_bot(server, tmp_path, "Both.", turn_delay_s=1) as nemo:
         nemo.invite()
         server.write("Mia moved.")
         server.write("To Lisbon.")
@@ -343,7 +343,7 @@ def test_without_the_topics_of_forums_the_sender_gets_an_apology(
 
 
 def test_a_reply_that_cannot_be_stored_is_shown_with_a_text_that_says_so(server: Telegram, tmp_path: Path) -> None:
-    with run_bot(server, tmp_path, "Lisbon suits her.", turn_delay_s=0.1) as nemo:
+    with run_bot(server, tmp_path, "Lisbon suits her.", turn_delay_s=1) as nemo:
         nemo.invite()
         server.write("Mia moved to Lisbon.")
         server.wait(nemo.lines)
