@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from everthread.bank.line_validation import replace_unstorable
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_REPLACES
+from everthread.stores.arrays import to_ranges
 from everthread.stores.base import LineStore
 from everthread.types import AnyOf, Comparison, Filter, Line
 
@@ -148,6 +149,10 @@ def get_recorded(store: LineStore, bank: str, seq: int) -> Line | None:
 def read_recorded(store: LineStore, bank: str, seqs: Collection[int]) -> list[Line]:
     """Return the lines with these numbers, retracted or not, ascending; forgotten ones are left out."""
     wanted = sorted(set(seqs))
-    current = {line.seq: line for line in store.get(bank, wanted)} if len(wanted) > 1 else {}
-    lines = (current.get(seq) or get_recorded(store, bank, seq) for seq in wanted)
-    return [line for line in lines if line is not None]
+    found = {line.seq: line for line in store.get(bank, wanted)} if len(wanted) > 1 else {}
+    for first, last in to_ranges([seq for seq in wanted if seq not in found]):
+        others = store.lines(
+            bank, after=first - 1, limit=last - first + 1, include_retracted=True, include_wordless=True
+        )
+        found |= {line.seq: line for line in others if line.seq <= last}
+    return [found[seq] for seq in wanted if seq in found]

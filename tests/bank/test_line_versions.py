@@ -9,7 +9,7 @@ import pytest
 
 from everthread import Line, Memory, NewLine
 from everthread.bank.line_keys import find_by_keys
-from everthread.bank.line_versions import find_versions
+from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.chat.conversation import Conversation
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.errors import NotFound
@@ -56,16 +56,41 @@ def test_a_missing_line_has_no_versions_and_can_not_be_forgotten(memory: Memory)
         memory.forget(seq=9)
 
 
+def test_recorded_lines_are_read_whether_retracted_or_without_words(memory: Memory) -> None:
+    texts = ("one", "two", "", "", "five", "six")
+    wordless = {"mood": "calm"}
+    lines = memory.observe_many([NewLine(text, session="s", metadata={} if text else wordless) for text in texts])
+    for seq in (1, 4, 5):
+        memory.retract(seq)
+    memory.forget(seq=2)
+    recorded = {line.seq: line.text for line in read_recorded(memory.store, memory.bank, range(1, 100))}
+    assert recorded == {line.seq: line.text for line in lines if line.seq != 2}
+    assert [line.seq for line in read_recorded(memory.store, memory.bank, [6, 4, 2, 1, 4])] == [1, 4, 6]
+    assert [line.seq for line in read_recorded(memory.store, memory.bank, [5])] == [5]
+    assert read_recorded(memory.store, memory.bank, []) == []
+
+
 class ScanCounter(SQLiteStore):
-    """Counts how many times lines are searched for."""
+    """Counts how many times lines are read, and how many times they are searched for."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.scans = 0
+        self.reads = self.scans = 0
 
     def lines(self, *args: Any, **options: Any) -> Iterator[Line]:
+        self.reads += 1
         self.scans += options.get("limit") is None
         return super().lines(*args, **options)
+
+
+def test_many_numbers_in_a_row_without_lines_are_read_at_once(tmp_path: Path) -> None:
+    store = ScanCounter(tmp_path)
+    with Memory.open("alice", store=store, embedder=HashEmbedder(8)) as memory:
+        memory.observe_many([NewLine(f"line {number}") for number in range(10)])
+        store.reads = 0
+        assert len(read_recorded(store, memory.bank, range(1, 100_000))) == 10
+        assert store.reads == 1
+    store.close()
 
 
 def test_the_versions_of_many_lines_are_found_in_as_few_scans_as_those_of_one(tmp_path: Path) -> None:
