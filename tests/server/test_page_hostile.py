@@ -29,10 +29,15 @@ NAME = "<img src=x onerror=\"document.title='owned'\">\u202e" + "W" * 70
 TABLE = "| a | ![b](http://x.invalid/b.png) |\n|-|-|\n| <svg onload=\"document.title='owned'\"> | c |"
 TEXT = f"{HOSTILE} {'W' * 3000}\n\n{TABLE}"
 BANK = "hostile%2Fviews"
-WIDER_THAN_ITS_BOX = """() => [document.documentElement, ...document.querySelectorAll(
-    '.column, .scroll, dialog, dialog .body, .hit, .tile, .line, #session-list li, .notice')]
-    .filter(box => box.clientWidth && box.scrollWidth > box.clientWidth + 1 &&
-        getComputedStyle(box).overflowX !== 'hidden').map(box => `${box.tagName}#${box.id}.${box.className}`)"""
+WIDER_THAN_ITS_BOX = """() => {
+    const nameOf = element => `${element.tagName}#${element.id}.${element.className}`;
+    const rightOf = element => element.getBoundingClientRect().right;
+    const describe = box => [nameOf(box), box.scrollWidth, box.clientWidth,
+        [...box.querySelectorAll('*')].filter(inner => rightOf(inner) > rightOf(box)).map(nameOf)];
+    return [document.documentElement, ...document.querySelectorAll(
+        '.column, .scroll, dialog, dialog .body, .hit, .tile, .line, #session-list li, .notice')]
+        .filter(box => box.clientWidth && box.scrollWidth > box.clientWidth + 1 &&
+            getComputedStyle(box).overflowX !== 'hidden').map(describe) }"""
 ACTIVE = ":is(body, dialog) :is(img:not([src^='blob:'], [src^='/']), script:not([src^='/']), iframe, object)"
 HANDLERS = "body :is([onerror], [onload], a[href^='javascript:'])"
 
