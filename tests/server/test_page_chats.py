@@ -1,7 +1,7 @@
 """The list of chats, search, and where the reader arrives in a chat, in a real Chromium."""
 
-import threading
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
