@@ -69,6 +69,7 @@ def bank_id(name: str) -> str | None:
 
 
 Result = TypeVar("Result")
+Recorded = TypeVar("Recorded")
 Inode = tuple[int, int]  # device and inode number: identifies a file independently of its name
 
 
@@ -407,7 +408,9 @@ class BankFile:
                 self._writing.release()
         self._drop_readers()
 
-    def unlink(self, read_last: Callable[[sqlite3.Connection], Result]) -> Result | None:
+    def unlink(
+        self, read_last: Callable[[sqlite3.Connection], Result], record: Callable[[Result | None], Recorded]
+    ) -> Recorded:
         """Delete the file and SQLite's other files, while no other process can write to them.
 
         When this returns, a power failure can't restore anything. A process killed in the middle leaves the whole bank
@@ -416,19 +419,20 @@ class BankFile:
 
         Args:
             read_last: reads from the bank before it is deleted.
+            record: called with the result before the bank is deleted; None if it is too damaged to be read.
 
         Returns:
-            The result of `read_last`; None if the bank is too damaged to be read.
+            The result of `record`.
         """
         with FORK_GUARD, map_errors(self.bank, self.path):
             with self._writing:
                 try:
-                    result = self._read_last(read_last)
+                    recorded = record(self._read_last(read_last))
                     self._unlink_files()
                 finally:
                     self._drop_writer()
             self._drop_readers()
-        return result
+        return recorded
 
     def put(self, path: Path, replace: bool) -> bool:
         """Move a file that is not in use into the place of this one; see `SQLiteStore.put_file`.

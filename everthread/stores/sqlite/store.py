@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,10 +20,10 @@ import numpy.typing as npt
 
 from everthread.common.staging import remove_unfinished
 from everthread.common.timestamps import to_micros
-from everthread.errors import NotFound, StoreUnavailable
+from everthread.errors import NotFound
 from everthread.stores import dense_index
 from everthread.stores import units as shared_units
-from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
+from everthread.stores.arrays import find_positions, is_member, max_by_id
 from everthread.stores.base import (
     ERASURE_UNFINISHED,
     CorpusStats,
@@ -36,7 +35,6 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
-from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import Postings
@@ -50,6 +48,7 @@ from everthread.stores.shared_rows import (
 from everthread.stores.sqlite import (
     batch_writer,
     copying,
+    forgetting,
     line_removal,
     moved_file,
     postings,
@@ -117,6 +116,7 @@ class SQLiteStore(Store):
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_orphan_logs(self.folder)
+        receipts.write_all_missing(self.folder)
         remove_unfinished(self.folder)
         self.max_open_banks: int | None = None
         self._open: OrderedDict[str, OpenBank] = OrderedDict()
@@ -158,9 +158,10 @@ class SQLiteStore(Store):
         return opened
 
     def _prepare(self, db: sqlite3.Connection, bank: str) -> None:
-        """Create or migrate the tables of a bank, and write the receipts that a killed process has left in it."""
+        """Create or migrate the tables of a bank, and write the receipts that killed processes have left."""
+        is_new = schema.version(db) == 0
         schema.migrate(db, bank, to_micros(now()))
-        receipts.write_missing(db, self.folder)
+        receipts.settle(db, self.folder / file_name(bank), is_new=is_new)
 
     # ------------------------------------------------------------------ writing
 
@@ -229,41 +230,14 @@ class SQLiteStore(Store):
 
     def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         opened = self._bank(bank)
-
-        def build_receipt(seqs: Sequence[int]) -> Receipt:
-            return Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
-
-        if scope == "bank":
-            receipt = build_receipt(opened.file.unlink(bank_rows.all_seqs) or [])
-        else:
-            with opened.file.write_transaction() as db:
-                receipt = build_receipt(line_removal.forget(db, bank, scope, name))
-                receipts.put(db, receipt)
-                db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
+        receipt = forgetting.delete(opened.file, scope, name, at)
         with FORK_GUARD, opened.lock:
             opened.cache.clear()
-        try:
-            self._finish_forgetting(None if scope == "bank" else opened.file, receipt)
-        except StoreUnavailable as error:
-            raise ForgettingUnfinished(str(error), receipt) from error
+        forgetting.finish(opened.file, receipt)
         return receipt
 
-    def _finish_forgetting(self, file: BankFile | None, receipt: Receipt) -> None:
-        """Write a receipt, and erase the bytes of what was forgotten, unless the file is gone as well.
-
-        Raises:
-            StoreUnavailable: one of these failed. The next process that opens the bank tries it again.
-        """
-        try:
-            receipts.append(self.folder, receipt)
-        except StoreUnavailable:
-            if file is not None:
-                file.erase()
-            raise
-        if file is not None:
-            file.erase(receipts.drop)
-
     def receipts(self, bank: str) -> list[Receipt]:
+        receipts.write_missing(self.folder / file_name(bank))
         return receipts.read(self.folder, bank)
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:

@@ -156,7 +156,7 @@ def test_a_truncated_file_with_a_log_is_damaged_and_its_log_is_not_deleted(tmp_p
         with pytest.raises(BankDamaged, match="has 0 bytes, and its log has 13"):
             use(open_file(tmp_path))
     assert log.read_bytes() == b"what was said"
-    open_file(tmp_path).unlink(lambda db: None)
+    open_file(tmp_path).unlink(lambda db: None, lambda read: None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -186,7 +186,7 @@ def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path:
     file = open_file(tmp_path)
     write_word(file, "secret")
     with file.read_transaction() as db:
-        file.unlink(lambda db: None)
+        file.unlink(lambda db: None, lambda read: None)
         assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # its transaction began before
     assert read_words(file) == []
     file.close()
@@ -198,7 +198,7 @@ def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, fir
     one, other = open_file(tmp_path), open_file(tmp_path)
     write_word(one, "before")
     assert read_words(other) == ["before"]
-    one.unlink(lambda db: None)
+    one.unlink(lambda db: None, lambda read: None)
     assert list(tmp_path.iterdir()) == []
     first(other)
     write_word(other, "last")
@@ -228,7 +228,7 @@ def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Pa
 
     def forget() -> None:
         for _ in range(10):
-            files[2].unlink(lambda db: None)
+            files[2].unlink(lambda db: None, lambda read: None)
         done.set()
 
     with ThreadPoolExecutor(4) as pool:

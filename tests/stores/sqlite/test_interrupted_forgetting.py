@@ -7,19 +7,24 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship import forked, steps
+from hardship.places import write_places
 
-from everthread import Memory
+from everthread import Memory, factory
 from everthread.chat import pins
 from everthread.cli import doctor
+from everthread.errors import StoreUnavailable
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.moved_file import write_note
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.transfer.moving import move_bank
 from everthread.types import NewLine, NewUnit, Receipt
 
 pytestmark = [
@@ -63,7 +68,7 @@ def files_with_text(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if b"zqxcanary" in path.read_bytes().lower()]
 
 
-def test_a_process_killed_at_any_step_leaves_the_whole_bank_or_no_byte_of_it(tmp_path: Path) -> None:
+def test_a_process_killed_at_any_step_leaves_the_whole_bank_or_no_byte_of_it_and_a_receipt(tmp_path: Path) -> None:
     write_to_log(tmp_path / "complete" / "banks")
     found = forget_in_steps(tmp_path / "complete" / "banks")
     assert files_with_text(tmp_path / "complete" / "banks") == []
@@ -77,9 +82,12 @@ def test_a_process_killed_at_any_step_leaves_the_whole_bank_or_no_byte_of_it(tmp
             with open_memory(folder) as memory:
                 assert [line.text for line in memory.lines()] == TEXTS
                 assert memory.store.check("alice") == []
+                assert memory.store.receipts("alice") == []
         else:
             gone += 1
             assert files_with_text(folder) == []
+            assert [(each.scope, each.lines) for each in SQLiteStore(folder).receipts("alice")] == [("bank", 3)]
+        assert not (folder / "alice.bank-receipt").exists()
     assert 0 < gone < len(found) - begin
 
 
@@ -138,10 +146,8 @@ def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or
         assert state(folder) in ((TEXTS, [2], 1, 0), after)
 
 
-@pytest.mark.parametrize("is_written", [False, True])
-def test_a_line_whose_process_is_killed_while_it_writes_the_receipt_has_one_when_the_bank_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
-) -> None:
+def be_killed_at_the_receipt(monkeypatch: pytest.MonkeyPatch, is_written: bool = False) -> None:
+    """Have each process that forgets killed before or after it has written the receipt."""
     append = receipts.append
 
     def be_killed(folder: Path, receipt: Receipt) -> None:
@@ -149,14 +155,27 @@ def test_a_line_whose_process_is_killed_while_it_writes_the_receipt_has_one_when
             append(folder, receipt)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def forget() -> None:
-        with open_memory(tmp_path) as memory:
-            memory.forget(seq=2)
+    monkeypatch.setattr(receipts, "append", be_killed)
 
+
+def forget_in_child(store: Path, **scope: Any) -> None:
+    """Forget lines or all of the bank in a process that is killed."""
+
+    def forget() -> None:
+        with open_memory(store) as memory:
+            memory.forget(**scope)
+
+    assert not forked.exits_cleanly(forked.fork_child(forget))
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_line_whose_process_is_killed_while_it_writes_the_receipt_has_one_when_the_bank_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
     with open_memory(tmp_path) as memory:
         memory.observe_many([NewLine(text) for text in TEXTS])
-    monkeypatch.setattr(receipts, "append", be_killed)
-    assert not forked.exits_cleanly(forked.fork_child(forget))
+    be_killed_at_the_receipt(monkeypatch, is_written)
+    forget_in_child(tmp_path, seq=2)
     for _ in range(2):
         with open_memory(tmp_path) as memory:
             assert [line.text for line in memory.lines()] == [TEXTS[0], TEXTS[2]]
@@ -164,13 +183,81 @@ def test_a_line_whose_process_is_killed_while_it_writes_the_receipt_has_one_when
     assert (tmp_path / receipts.FILE_NAME).read_text().count("\n") == 1 + is_written
 
 
+@pytest.mark.parametrize("place", ["north", "south"])
+def test_a_bank_of_a_place_whose_process_is_killed_before_it_writes_the_receipt_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    places = write_places(tmp_path, north="north", south="south")
+    with closing(factory.open_store(str(places))) as store:
+        Memory.open("alice", store=store, embedder=HashEmbedder()).observe_many([NewLine(text) for text in TEXTS])
+        move_bank(store, "alice", place)
+    be_killed_at_the_receipt(monkeypatch)
+    forget_in_child(places, everything=True)
+    with closing(factory.open_store(str(places))) as store:
+        assert not store.exists("alice")
+        assert [receipt.seqs for receipt in store.receipts("alice")] == [((1, 3),)]
+    assert (tmp_path / place / receipts.FILE_NAME).read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("is_writable", [False, True])
+def test_another_process_that_creates_a_bank_again_stores_the_receipt_that_a_killed_one_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_writable: bool
+) -> None:
+    be_killed_at_the_receipt(monkeypatch)
+    path = tmp_path / receipts.FILE_NAME
+    with open_memory(tmp_path) as memory:
+        memory.observe_many([NewLine(text) for text in TEXTS])
+        forget_in_child(tmp_path, everything=True)
+        if not is_writable:
+            path.mkdir()
+        assert memory.observe("A new beginning.").seq == 1
+        if not is_writable:
+            path.rmdir()
+    with open_memory(tmp_path) as memory:
+        assert [line.text for line in memory.lines()] == ["A new beginning."]
+        assert [receipt.seqs for receipt in memory.store.receipts("alice")] == [((1, 3),)]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["alice.bank", "receipts.jsonl"]
+
+
+def test_another_process_that_has_the_folder_open_knows_the_receipt_that_a_killed_one_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_killed_at_the_receipt(monkeypatch)
+    with open_memory(tmp_path) as memory:
+        memory.observe("Alice sees a gull.")
+        forget_in_child(tmp_path, everything=True)
+        assert [receipt.seqs for receipt in memory.store.receipts("alice")] == [((1, 1),)]
+
+
+def test_a_receipt_that_cannot_be_written_is_written_when_the_folder_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / receipts.FILE_NAME
+    with open_memory(tmp_path) as memory:
+        memory.observe("Alice sees a gull.")
+        path.mkdir()
+        with pytest.raises(StoreUnavailable, match="receipt could not be written"):
+            memory.forget(everything=True)
+    SQLiteStore(tmp_path)  # can be opened all the same
+    path.rmdir()
+    assert [receipt.seqs for receipt in SQLiteStore(tmp_path).receipts("alice")] == [((1, 1),)]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_bank_is_forgotten_although_its_receipt_cannot_be_stored_beside_it(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        memory.observe("Alice sees a gull.")
+        (tmp_path / "alice.bank-receipt").mkdir()  # as on a full disk
+        assert memory.forget(everything=True).lines == 1
+        assert [receipt.seqs for receipt in memory.store.receipts("alice")] == [((1, 1),)]
+
+
 def test_unlinked_files_and_the_receipt_are_synced_before_the_call_returns(tmp_path: Path) -> None:
     folder = tmp_path / "banks"
     write_to_log(folder)
     found = [step for step in forget_in_steps(folder) if step.startswith(("unlink", "fsync"))]
     assert found == [
+        *("fsync alice.bank-receipt", "fsync banks"),
         *("unlink alice.bank", "unlink alice.bank-wal", "unlink alice.bank-shm", "fsync banks"),
-        *("fsync receipts.jsonl", "fsync banks"),
+        *("fsync receipts.jsonl", "fsync banks", "unlink alice.bank-receipt"),
     ]
 
 
