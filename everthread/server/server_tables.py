@@ -89,13 +89,13 @@ class ServerTables:
             timeout_s: as for `Database`.
         """
         self.database = Database(url, MAX_CONNECTIONS, timeout_s, (VERSION_QUERY, check_version))
-        self._file, self._timeout_s = file, timeout_s
+        self._file = file
         self._ready = Lazy(self._prepare)
 
     @contextmanager
     def read(self) -> Iterator[_Statements]:
         """Yield a transaction that sees one snapshot. Raises StoreUnavailable."""
-        self._ready.get(self._timeout_s)
+        self._ready.get(self.database.timeout_s)
         with self.database.read_transaction() as db:
             db.execute(_SET_SCHEMA)
             yield _Statements(db)
@@ -106,7 +106,7 @@ class ServerTables:
 
         Raises StoreUnavailable.
         """
-        self._ready.get(self._timeout_s)
+        self._ready.get(self.database.timeout_s)
         with self.database.write_transaction(None) as db:
             db.execute(f"{_SET_SCHEMA}, pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{SCHEMA} {subject}",))
             yield _Statements(db)
@@ -119,7 +119,7 @@ class ServerTables:
             Busy: others hold it for longer than `timeout_s` seconds.
             StoreUnavailable: the database can't be used.
         """
-        self._ready.get(self._timeout_s)
+        self._ready.get(self.database.timeout_s)
         with self.database.write_transaction(None) as db:
             set_local(db, "idle_in_transaction_session_timeout", LOCK_IDLE_TIMEOUT)
             set_local(db, "lock_timeout", f"{max(round(1000 * timeout_s), 1)}ms")

@@ -33,13 +33,14 @@ class AnswerWatch:
     Its thread runs while there are calls, and for some seconds after them, or until `close`.
     """
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, login_timeout_s: int) -> None:
         """Watch nothing yet.
 
         Args:
             conninfo: the connection string of the database.
+            login_timeout_s: how long a login may take by the URL.
         """
-        self._conninfo = conninfo
+        self._conninfo, self._login_timeout_s = conninfo, login_timeout_s
         self.renew()
         register(self)
 
@@ -95,8 +96,9 @@ class AnswerWatch:
         return [db for db, since in self._begun.items() if time.monotonic() - since > PATIENCE_S]
 
     def _is_suspended(self) -> bool:
+        limit_s = max(CONNECT_TIMEOUT_S, self._login_timeout_s)
         try:
-            psycopg.connect(self._conninfo, connect_timeout=CONNECT_TIMEOUT_S).close()
+            psycopg.connect(self._conninfo, connect_timeout=limit_s).close()
         except psycopg.errors.ConnectionTimeout:
             return True
         except psycopg.Error:  # it refuses the connection, so that it answers, or it is down, which the calls notice

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg import errors, sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo, timeout_from_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.common.retry import Retries
@@ -105,6 +105,8 @@ class Database:
         url: the URL, perhaps with a password.
         display_url: the URL without its password, for messages.
         conninfo: the connection string.
+        timeout_s: how long a call waits for a connection, and for a restarting server; at least as long as a login may
+            take by the URL.
     """
 
     def __init__(
@@ -130,19 +132,20 @@ class Database:
         """
         self.url, self.display_url = url, redact_password(url)
         try:
-            self.conninfo = make_conninfo(
-                "", **{**DEFAULT_PARAMETERS, **conninfo_to_dict(check_url(url)), **FIXED_PARAMETERS}
-            )
+            given = conninfo_to_dict(check_url(url))
+            parameters = {**DEFAULT_PARAMETERS, **given, **FIXED_PARAMETERS}
+            self.conninfo, self._login_timeout_s = make_conninfo("", **parameters), timeout_from_conninfo(parameters)
         except psycopg.ProgrammingError as error:
             reason = _error_text(error)
             if self.display_url != url:
                 reason = reason.partition(":")[0]  # the rest may quote the password
             raise ConfigError(f"{self.display_url} is not a Postgres URL ({reason}); write {EXAMPLE}") from None
-        self._connections, self._timeout_s = max_connections, timeout_s
+        self._connections = max_connections
+        self.timeout_s = max(timeout_s, self._login_timeout_s) if "connect_timeout" in given else timeout_s
         self._check, self._bank_check = check, bank_check
         self._has_citus = False  # known from the first connection on
         self._pool = Lazy(self._open_pool)
-        self._watch = AnswerWatch(self.conninfo)
+        self._watch = AnswerWatch(self.conninfo, self._login_timeout_s)
 
     @contextmanager
     def read_transaction(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
@@ -204,7 +207,7 @@ class Database:
     @contextmanager
     def _pooled_connection(self, outcome: str = "") -> Iterator[Connection]:
         """Yield a connection of the pool, which rolls back when the block raises. Takes the same as `map_errors`."""
-        with self.map_errors(outcome), self._get_pool().connection(timeout=self._timeout_s) as db:
+        with self.map_errors(outcome), self._get_pool().connection(timeout=self.timeout_s) as db:
             try:
                 with self._watch.watch(db):
                     yield db
@@ -217,7 +220,7 @@ class Database:
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function and return its result; repeat it for up to `timeout_s` s while the connection is lost."""
         began = time.monotonic()
-        retries = Retries(repeat(RETRY_DELAY_S), deadline=began + self._timeout_s)
+        retries = Retries(repeat(RETRY_DELAY_S), deadline=began + self.timeout_s)
         unknown_commit = None
         while True:
             try:
@@ -229,7 +232,7 @@ class Database:
                     raise unknown_commit or error from error.__cause__
                 waited_s = time.monotonic() - began
                 if waited_s > SILENT_RETRIES_S:
-                    self._log_outage(f"{error}; trying again for {self._timeout_s - waited_s:.0f} s")
+                    self._log_outage(f"{error}; trying again for {self.timeout_s - waited_s:.0f} s")
 
     def _log_outage(self, message: str) -> None:
         """Log that the database can't be reached, once in a process until it answers again."""
@@ -256,7 +259,7 @@ class Database:
             yield db
 
     def _get_pool(self) -> ConnectionPool[Connection]:
-        return self._pool.get(self._timeout_s)
+        return self._pool.get(self.timeout_s)
 
     def _open_pool(self) -> ConnectionPool[Connection]:
         self._try_connection()  # reports a wrong password now instead of after the pool's timeout
@@ -264,13 +267,13 @@ class Database:
             self.conninfo,
             min_size=1,
             max_size=self._connections,
-            reconnect_timeout=self._timeout_s,  # later calls make their own attempt
+            reconnect_timeout=self.timeout_s,  # later calls make their own attempt
             kwargs={"autocommit": True},
             configure=self._configure,
             name="everthread",
             open=False,
         )
-        pool.open(wait=True, timeout=self._timeout_s)  # or the first call would open a second connection
+        pool.open(wait=True, timeout=self.timeout_s)  # or the first call would open a second connection
         return pool
 
     def _try_connection(self) -> None:
@@ -293,11 +296,11 @@ class Database:
             self._explain_timeout(outcome)
             raise StoreUnavailable(
                 f"{self.display_url}: all {self._connections} connections of this process were busy for "
-                f"{self._timeout_s:g} s. {outcome}Try again, with fewer threads"
+                f"{self.timeout_s:g} s. {outcome}Try again, with fewer threads"
             ) from error
         except TimeoutError as error:
             raise ConnectionLost(
-                f"{self.display_url} did not answer for {self._timeout_s:g} s. {outcome}Check that it runs"
+                f"{self.display_url} did not answer for {self.timeout_s:g} s. {outcome}Check that it runs"
             ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error, outcome) from error
@@ -322,7 +325,11 @@ class Database:
         return StoreUnavailable(f"{self.display_url} failed: {reason}. {outcome}".rstrip())
 
     def _lost(self, error: Exception, outcome: str) -> ConnectionLost:
-        return ConnectionLost(f"{self.display_url} can't be reached: {_error_text(error)}. {outcome}Check that it runs")
+        remedy = "Check that it runs"
+        if isinstance(error, errors.ConnectionTimeout):
+            limit = f"{self._login_timeout_s} s"
+            remedy += f"; if a login takes longer than {limit}, raise connect_timeout in the URL, in seconds"
+        return ConnectionLost(f"{self.display_url} can't be reached: {_error_text(error)}. {outcome}{remedy}")
 
     def close(self) -> None:
         """Close all connections; the next call opens a new pool."""

@@ -110,9 +110,7 @@ class PostgresStore(Transactions, Store):
         Raises:
             ConfigError: the URL is malformed.
         """
-        super().__init__(
-            Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK), timeout_s
-        )
+        super().__init__(Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK))
         self._cache = BankCache()
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)

@@ -26,15 +26,9 @@ class Transactions:
         database: the connection pool.
     """
 
-    def __init__(self, database: Database, timeout_s: float) -> None:
-        """Prepare for transactions; the first one creates missing tables.
-
-        Args:
-            database: the connection pool.
-            timeout_s: how long the first transaction waits for the tables that another thread creates.
-        """
+    def __init__(self, database: Database) -> None:
+        """Prepare for transactions; the first one creates missing tables, for which those of other threads wait."""
         self.database = database
-        self._timeout_s = timeout_s
         self._ready = Lazy(lambda: schema.ensure_tables(database))
         self._checked_banks: set[str] = set()  # banks whose postings are known to be of no later analyser
 
@@ -107,7 +101,7 @@ class Transactions:
 
         def attempt() -> Result:
             with self.database.map_errors(outcome):
-                self._ready.get(self._timeout_s)
+                self._ready.get(self.database.timeout_s)
             return call()
 
         return self.database.retry(attempt)

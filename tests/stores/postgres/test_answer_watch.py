@@ -63,3 +63,9 @@ def test_a_call_that_takes_long_is_not_ended(own: postgres.Own) -> None:
         with store.database.read_transaction() as db:
             assert db.execute("SELECT 1 FROM pg_sleep(1.5)").fetchone() == (1,)
         assert time.monotonic() - began > 1.5
+
+
+def test_a_call_that_takes_long_is_not_ended_because_logins_take_as_long_as_the_url_allows(own: postgres.Own) -> None:
+    url = f"{own.url}&options=-c%20post_auth_delay%3D3&connect_timeout=30"
+    with closing(PostgresStore(url)) as store, store.database.read_transaction() as db:
+        assert db.execute("SELECT 1 FROM pg_sleep(4)").fetchone() == (1,)

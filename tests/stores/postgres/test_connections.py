@@ -15,7 +15,7 @@ import pytest
 from hardship import PATIENCE, SOON, postgres
 from psycopg.pq import PGconn, PollingStatus
 
-from everthread.errors import StoreUnavailable
+from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 
@@ -114,6 +114,22 @@ def test_a_call_waits_for_a_full_server_and_then_reports_it(own: postgres.Own) -
         assert not store.exists("alice")
         leaving.join()
         store.close()
+
+
+def test_a_login_may_take_as_long_as_the_url_allows(own: postgres.Own) -> None:
+    url = f"{own.url}&options=-c%20post_auth_delay%3D3"
+    with (
+        closing(PostgresStore(f"{url}&connect_timeout=2", timeout_s=1)) as store,
+        pytest.raises(StoreUnavailable, match=r"login takes longer than 2 s, raise connect_timeout in the URL"),
+    ):
+        store.exists("alice")
+    with closing(PostgresStore(f"{url}&connect_timeout=60", timeout_s=1)) as store:
+        assert not store.exists("alice")
+
+
+def test_a_connect_timeout_that_is_no_number_is_refused_by_its_value() -> None:
+    with pytest.raises(ConfigError, match=r"bad value for connect_timeout: 'soon'"):
+        Database("postgresql://ann@localhost/db?connect_timeout=soon")
 
 
 def test_the_first_calls_use_one_connection(database: str) -> None:
