@@ -121,6 +121,11 @@ class EmbeddingBacklog:
         self._fill(read_without_vector, progress)
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
 
+    def count_missing(self) -> int:
+        """Return how many lines have no vector. If none lacks one, but some lack the codes of their words: of all."""
+        stats = self._store.stats(self._bank, self._encoder.name, self._roles)
+        return stats.pending or (stats.lines if self._read_codeless(1) else 0)
+
     def update_words(self) -> bool:
         """Analyse the words of the next lines of earlier versions; return whether there may be more."""
         self._has_outdated = self._has_outdated and self._store.reanalyze(self._bank, REANALYZED_LINES)

@@ -51,6 +51,7 @@ LAZY_COMMANDS = {
     "move": "everthread.cli.move",
     "profile": "everthread.cli.facts",
     "recipes": "everthread.cli.recipes",
+    "reindex": "everthread.cli.reindex",
     "restore": "everthread.cli.backup",
     "serve": "everthread.cli.serve",
     "search": "everthread.cli.search",
@@ -215,6 +216,11 @@ def confirm(question: str) -> None:
         if not sys.stdin.isatty():
             raise BadInput("no terminal for confirmation; pass --yes to continue without confirmation") from None
     raise click.Abort
+
+
+def progress_bar(length: int, label: str) -> Any:
+    """Return click's progress bar, on standard error."""
+    return click.progressbar(length=length, label=escape_control_chars(label), file=sys.stderr)
 
 
 # ------------------------------------------------------------------------ options

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from everthread.bank import kept_backups
-from everthread.cli.common import bank_option, confirm, json_option, pluralize, show_json, yes_option
+from everthread.cli.common import bank_option, confirm, json_option, pluralize, progress_bar, show_json, yes_option
 from everthread.cli.forget import name_backups, show_receipt
 from everthread.cli.main import open_memory, open_store
 from everthread.cli.sanitize import escape_control_chars
@@ -115,7 +115,7 @@ def _import(ctx: click.Context, source: importing.CheckedFile, bank: str) -> dic
     """Import a file into one bank; return the counts."""
     with open_memory(ctx, bank, create=True) as memory:
         importing.check_compatible(memory, source)
-        with _bar(source.line_count, f"{source.path.name} → {bank}") as bar:
+        with progress_bar(source.line_count, f"{source.path.name} → {bank}") as bar:
             counts = importing.import_lines(memory, source, bar.update, embed=False)
         if source.is_export:
             _embed(memory)
@@ -151,7 +151,7 @@ def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, patter
             memories[bank] = Memory.open(bank, **{**ctx.obj, "store": store})
             return memories[bank]
 
-        with _bar(source.line_count, f"{source.path.name} → {pattern}") as bar:
+        with progress_bar(source.line_count, f"{source.path.name} → {pattern}") as bar:
             results = many_banks.import_into_banks(open_bank, source, pattern, bar.update)
         for bank, memory in memories.items():
             _embed(memory)
@@ -163,19 +163,15 @@ def _import_into_banks(ctx: click.Context, source: importing.CheckedFile, patter
 def _embed(memory: Memory) -> None:
     """Embed the lines without a vector, which are found by their words already."""
     if pending := memory.stats().pending:
-        with _bar(pending, f"vectors of {memory.bank}") as bar:
+        with progress_bar(pending, f"vectors of {memory.bank}") as bar:
             memory.backlog.embed_missing(bar.update)
 
 
 def _read_facts(memory: Memory) -> None:
     """Read the new lines for facts, which otherwise the first question about facts would do."""
     if unread := memory.fact_cache.count_unread():
-        with _bar(unread, f"facts of {memory.bank}") as bar:
+        with progress_bar(unread, f"facts of {memory.bank}") as bar:
             memory.read_facts(bar.update)
-
-
-def _bar(length: int, label: str) -> Any:
-    return click.progressbar(length=length, label=escape_control_chars(label), file=sys.stderr)
 
 
 def _describe_kept(ctx: click.Context, source: importing.CheckedFile, bank: str) -> str:

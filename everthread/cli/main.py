@@ -431,25 +431,6 @@ def correct(ctx: click.Context, /, seq: int, text: str, bank: str, as_json: bool
     show_json(line) if as_json else click.echo(render_line(line, match=""))
 
 
-@main.command()
-@bank_option
-@json_option
-@click.pass_context
-def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed.
-
-    The words of lines of earlier versions are analysed first, and lines that earlier rules read for facts are read
-    again.
-    """
-    with open_memory(ctx, bank) as memory:
-        with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
-            count = memory.reindex(lambda embedded: bar.update(embedded - bar.pos))
-        result = {"bank": bank, "embedded": count, "embedder": memory.embedder.name}
-    show_json(result) if as_json else click.echo(
-        f"{pluralize(count, 'line')} of {bank} {'was' if count == 1 else 'were'} embedded by {result['embedder']}"
-    )
-
-
 @main.command("doctor")
 @click.option("-b", "--bank", multiple=True, help="Only this bank. Repeatable. Default: all.")
 @click.option(

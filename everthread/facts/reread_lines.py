@@ -6,6 +6,7 @@ the lines were read again is written with the statements, so that an interrupted
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from everthread.bank.settings import remember_policy
@@ -18,13 +19,28 @@ from everthread.stores.base import Store
 BATCH_LINES = 4096  # all facts of the bank are read for each batch
 
 
-def reread_lines(store: Store, bank: str, reader: StatementReader) -> int:
-    """Read the lines again that earlier rules have read; return the number of statements added."""
+def count_earlier(store: Store, bank: str) -> int:
+    """Return how many lines are left that earlier rules have read, by their numbers: forgotten ones count as well."""
+    state = ReadingState.parse(read_setting(store, bank))
+    return 0 if _is_done(store, bank, state) else state.last_seq - state.reread_to
+
+
+def reread_lines(
+    store: Store, bank: str, reader: StatementReader, progress: Callable[[int], None] | None = None
+) -> int:
+    """Read the lines again that earlier rules have read; return the number of statements added.
+
+    Args:
+        store: the store.
+        bank: the bank's id.
+        reader: reads lines.
+        progress: called with the number of lines of each batch, counted as by `count_earlier`.
+    """
     added = 0
     while True:
         before = read_setting(store, bank)
         state = ReadingState.parse(before)
-        if state.rules >= RULES_VERSION or remember_policy(store.settings(bank)) is False:
+        if _is_done(store, bank, state):
             return added
         found = store.lines(bank, after=state.reread_to, limit=BATCH_LINES, include_wordless=True)
         lines = [line for line in found if line.seq <= state.last_seq]
@@ -39,3 +55,9 @@ def reread_lines(store: Store, bank: str, reader: StatementReader) -> int:
         new = LineBatch(store, bank, reader, lines, state).read_again(known, stored)
         if store_statements(store, bank, new, before, replace(state, reread_to=lines[-1].seq)) is not None:
             added += len(new)
+            if progress is not None:
+                progress(lines[-1].seq - state.reread_to)
+
+
+def _is_done(store: Store, bank: str, state: ReadingState) -> bool:
+    return state.rules >= RULES_VERSION or remember_policy(store.settings(bank)) is False
