@@ -103,14 +103,16 @@ def restore(
         restored = restoring_backups.restore(
             store, found, bank, new_id, force, lambda name: click.echo(f"restore {name}", err=True)
         )
+        if not as_json:
+            for each in restored:
+                click.echo(
+                    f"{each.bank}: {pluralize(each.summary.lines, 'line')} restored ({each.summary.sha256[:12]})"
+                )
         has_server = not bank and restoring_backups.restore_server_file(store, found)
     if not restored and not has_server:
         raise NotFound(f"the backup {found} has no bank: what is forgotten is removed from backups as well")
     if as_json:
         rows = [{"bank": each.bank, "lines": each.summary.lines, "sha256": each.summary.sha256} for each in restored]
         show_json({"backup": str(found), "banks": rows, "server": has_server})
-        return
-    for each in restored:
-        click.echo(f"{each.bank}: {pluralize(each.summary.lines, 'line')} restored ({each.summary.sha256[:12]})")
-    if has_server:
+    elif has_server:
         click.echo("keys and accounts of the server restored")

@@ -44,7 +44,7 @@ class ReplacedBank(Protocol):
             summary: of the copy.
 
         Raises:
-            BadInput: another process has created the bank in the meantime.
+            BadInput: another process has created the bank in the meantime; it stays.
             StoreError: the bank can't be written, or differs from the copy.
         """
 
@@ -63,18 +63,26 @@ def hold(store: Store, bank: str, force: bool) -> AbstractContextManager[Replace
 def check_missing(store: Store, bank: str, force: bool) -> None:
     """Raise BadInput if a bank exists and may not be replaced."""
     if not force and store.exists(bank):
-        raise _bank_exists_error(store, bank)
+        remedy = "restore it under another id, or replace it with {option}"
+        raise BadInput(f"bank {bank!r} exists already in {store.location}", remedy=remedy, option="force")
 
 
-def _bank_exists_error(store: Store, bank: str) -> BadInput:
-    remedy = "restore it under another id, or replace it with {option}"
-    return BadInput(f"bank {bank!r} exists already in {store.location}", remedy=remedy, option="force")
+def _bank_created_error(store: Store, bank: str, force: bool) -> BadInput:
+    """Build the error for a bank that did not exist when its restoration began: its lines are newer than the request
+    to replace them, if there was one."""
+    what = f"another process created bank {bank!r} in {store.location} while it was being restored; it stays as it is"
+    if force:
+        return BadInput(what, remedy="restore under another id, or again, which deletes what the bank has by now")
+    remedy = "restore under another id, or with {option}, which deletes what the bank has by now"
+    return BadInput(what, remedy=remedy, option="force")
 
 
 class _FileToReplace:
-    def __init__(self, store: SQLiteStore, bank: str, reader: Store | None, put: Callable[[Path], bool]) -> None:
+    def __init__(
+        self, store: SQLiteStore, bank: str, force: bool, reader: Store | None, put: Callable[[Path], bool]
+    ) -> None:
         self.reader = reader
-        self._store, self._bank, self._put = store, bank, put
+        self._store, self._bank, self._force, self._put = store, bank, force, put
 
     def put(self, staged: SQLiteStore, receipts: Iterable[Receipt], summary: Summary) -> None:
         staged.close()
@@ -83,19 +91,19 @@ class _FileToReplace:
             receipts_file.write(self._store.folder, receipts)
             is_put = self._put(staged.folder / path.name)
         if not is_put:
-            raise _bank_exists_error(self._store, self._bank)
+            raise _bank_created_error(self._store, self._bank, self._force)
 
 
 @contextmanager
 def _hold_file(store: SQLiteStore, bank: str, force: bool) -> Iterator[_FileToReplace]:
     with ExitStack() as stack:
         if not force or not store.exists(bank):
-            yield _FileToReplace(store, bank, None, partial(store.put_file, bank, replace=False))
+            yield _FileToReplace(store, bank, force, None, partial(store.put_file, bank, replace=False))
             return
         held = None
-        with suppress(BankDamaged, BankTooNew):  # to which no process can write
+        with suppress(BankDamaged, BankTooNew):  # to which no process of this version can write
             held = stack.enter_context(store.hold(bank))
-        yield _FileToReplace(store, bank, *(held or (None, partial(store.put_file, bank, replace=True))))
+        yield _FileToReplace(store, bank, force, *(held or (None, partial(store.put_file, bank, replace=True))))
 
 
 class _RowsToReplace:
@@ -109,7 +117,8 @@ class _RowsToReplace:
         staged.close()
         if summarize(written, self._bank) != summary:
             raise StoreError(
-                f"bank {self._bank!r} differs from the backup once it is in {self._store.location}; it is not restored"
+                f"bank {self._bank!r} differs from the backup once it is in {self._store.location}; it is not "
+                "restored. Check the disk of the database, and restore again"
             )
 
 
@@ -121,5 +130,5 @@ def _hold_rows(store: Store, bank: str, force: bool) -> Iterator[_RowsToReplace]
     assert isinstance(store, PostgresStore)
     with replace(store, bank, force) as replaced:
         if replaced is None:
-            raise _bank_exists_error(store, bank)
+            raise _bank_created_error(store, bank, force)
         yield _RowsToReplace(store, replaced, bank)

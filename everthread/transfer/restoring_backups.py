@@ -5,6 +5,7 @@ A copy is prepared beside the banks, and put in the place of a bank by `replaced
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -29,7 +30,7 @@ from everthread.bank.backup_folder import (
 from everthread.bank.kept_backups import KeptBackup
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import staging_folder
-from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreError
+from everthread.errors import BadInput, BankDamaged, BankTooNew, EverthreadError, NotFound, StoreError
 from everthread.stores.base import Store
 from everthread.stores.placed.store import call_store, main_store
 from everthread.stores.shared_rows import select_missing_receipts
@@ -40,6 +41,8 @@ from everthread.transfer.backup import SERVER_FILE, read_manifests
 from everthread.transfer.bank_contents import Summary, summarize
 from everthread.transfer.replaced_bank import check_missing, hold
 from everthread.types import Receipt
+
+log = logging.getLogger("everthread")
 
 MAX_LISTED_BANKS = 20  # in a message
 
@@ -72,7 +75,8 @@ def restore(
 
     Raises:
         NotFound: the backup has no such bank.
-        BadInput: a bank exists, or there are several for one id. Nothing is restored.
+        BadInput: a bank exists, or there are several for one id. Nothing is restored. Or another process has created
+            a bank in the meantime; those before it are restored, and a warning names the others.
         BankDamaged: a file is damaged.
         BankTooNew: a later version of Everthread wrote it.
         StoreError: a bank was forgotten after the backup, or the store can't be written.
@@ -84,26 +88,50 @@ def restore(
     targets = {bank: bank if new_id is None else new_id for bank in files}
     for bank, target in targets.items():
         check_missing(store, target, force)
-        _check_remembered(store, folder, bank)
+        _check_remembered(store, folder, bank, len(targets))
     for file in files.values():
         check_now(folder, file.file)
+    if not banks and _find_server_target(store) is not None:
+        check_now(folder, SERVER_FILE)
     restored: list[RestoredBank] = []
     for bank, target in targets.items():
-        restored.append(call_store(store, target, partial(_restore_bank, store, folder, bank, target, force, progress)))
+        try:
+            each = call_store(store, target, partial(_restore_bank, store, folder, bank, target, force, progress))
+        except EverthreadError:
+            _warn_of_rest([*targets], len(restored))
+            raise
+        restored.append(each)
     return restored
+
+
+def _warn_of_rest(banks: Sequence[str], restored: int) -> None:
+    """Log which banks are left after an error: a restore of all would have to replace the others."""
+    if restored:
+        left = ", ".join(banks[restored:][:MAX_LISTED_BANKS])
+        log.warning(
+            "%d of %d banks are restored; restore the others with --bank, so that these are not replaced: %s",
+            *(restored, len(banks), left),
+        )
 
 
 def restore_server_file(store: Store, folder: Path) -> bool:
     """Restore the server's keys and accounts into a folder of banks that has none; return whether there were any."""
     names = {file.file: file for file in read_manifest(folder).files}
-    main = main_store(store)
-    if not isinstance(main, SQLiteStore) or SERVER_FILE not in names or (main.folder / SERVER_FILE).exists():
+    target = _find_server_target(store)
+    if target is None or SERVER_FILE not in names:
         return False
     check_file(folder, names[SERVER_FILE])
-    with _stage(main) as staging:
+    with _stage(main_store(store)) as staging:
         copied = _copy_private(folder / SERVER_FILE, staging / SERVER_FILE)
-        copied.rename(main.folder / SERVER_FILE)
+        copied.rename(target)
     return True
+
+
+def _find_server_target(store: Store) -> Path | None:
+    """Return the path for the server's keys and accounts in a folder of banks without them; else None."""
+    main = main_store(store)
+    path = main.folder / SERVER_FILE if isinstance(main, SQLiteStore) else None
+    return None if path is None or path.exists() else path
 
 
 def _choose(manifest: Manifest, folder: Path, banks: Sequence[str]) -> Mapping[str, BackupFile]:
@@ -113,13 +141,14 @@ def _choose(manifest: Manifest, folder: Path, banks: Sequence[str]) -> Mapping[s
     return {bank: file for bank, file in manifest.banks.items() if not banks or bank in banks}
 
 
-def _check_remembered(store: Store, folder: Path, bank: str) -> None:
-    """Raise StoreError if a bank was forgotten after a backup."""
+def _check_remembered(store: Store, folder: Path, bank: str, count: int) -> None:
+    """Raise StoreError if a bank, of so many, was forgotten after a backup."""
     later = [each for each in store.receipts(bank) if each.scope == "bank" and each not in read_receipts(folder)]
     if later:
+        rest = " Nothing was restored; restore the other banks with --bank" if count > 1 else ""
         raise StoreError(
             f"bank {bank!r} was forgotten for good at {later[-1].forgotten_at:%Y-%m-%d %H:%M:%S} UTC, after the backup "
-            f"{folder}; it is not restored"
+            f"{folder}; it can't be restored.{rest}".rstrip(".")
         )
 
 

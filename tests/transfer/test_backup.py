@@ -25,7 +25,7 @@ from everthread.stores.base import Store
 from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.transfer.backup import Retention, back_up, find_backup, verify
+from everthread.transfer.backup import SERVER_FILE, Retention, back_up, find_backup, verify
 from everthread.transfer.bank_contents import summarize
 from everthread.transfer.restoring_backups import restore, restore_server_file
 from everthread.types import Line, NewUnit, ScribeJob
@@ -448,6 +448,78 @@ def test_a_bank_created_while_it_is_restored_is_not_replaced(
         restore(any_store, made.folder, new_id=name, force=True, progress=start)
     thread.join()
     assert stored[0] in list(any_store.lines(name))
+
+
+@pytest.mark.parametrize(
+    ("force", "remedy"),
+    [
+        (False, "restore under another id, or with force=True, which deletes what the bank has by now"),
+        (True, "restore under another id, or again, which deletes what the bank has by now"),
+    ],
+)
+def test_the_error_for_a_bank_created_while_it_is_restored_says_what_would_delete_its_lines(
+    tmp_path: Path, force: bool, remedy: str
+) -> None:
+    with closing(SQLiteStore(tmp_path / "banks")) as store, closing(SQLiteStore(tmp_path / "banks")) as other:
+        open_bank(store, "alice").observe("Tea is at four.")
+        made = back_up(store, tmp_path / "backups")
+
+        def start(_: str) -> None:
+            open_bank(other, "bob").observe("The boat leaves at six.")
+
+        with pytest.raises(BadInput) as raised:
+            restore(store, made.folder, new_id="bob", force=force, progress=start)
+        what = f"another process created bank 'bob' in {store.location} while it was being restored; it stays as it is"
+        assert str(raised.value) == f"{what}; {remedy}"
+        assert [line.text for line in store.lines("bob")] == ["The boat leaves at six."]
+
+
+def test_a_restore_of_several_banks_that_fails_in_between_names_those_that_are_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    new = tmp_path / "new"
+    with closing(SQLiteStore(tmp_path / "banks")) as store, closing(SQLiteStore(new)) as other:
+        for name in ("alice", "bob", "carol"):
+            open_bank(store, name).observe("Tea is at four.")
+        made = back_up(store, tmp_path / "backups")
+
+        def start(bank: str) -> None:
+            if bank == "bob":
+                with Memory.open("bob", store=new, embedder=HashEmbedder()) as writer:
+                    writer.observe("The boat leaves at six.")
+
+        with pytest.raises(BadInput, match="another process created bank 'bob'"):
+            restore(other, made.folder, progress=start)
+        assert caplog.messages == [
+            "1 of 3 banks are restored; restore the others with --bank, so that these are not replaced: bob, carol"
+        ]
+        assert other.banks() == ["alice", "bob"]
+
+
+def test_a_forgotten_bank_of_a_backup_is_named_with_the_way_to_restore_the_others(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path / "banks")) as store:
+        for name in ("alice", "bob"):
+            open_bank(store, name).observe("Tea is at four.")
+        made = back_up(store, tmp_path / "backups")
+        made.folder.parent.rename(tmp_path / "away")
+        open_bank(store, "alice").forget(everything=True)
+        with pytest.raises(StoreError, match=r"bank 'alice' was forgotten .*; restore the other banks with --bank$"):
+            restore(store, tmp_path / "away" / made.folder.name, force=True)
+        assert [each.bank for each in restore(store, tmp_path / "away" / made.folder.name, ["bob"], force=True)] == [
+            "bob"
+        ]
+
+
+def test_a_damaged_file_of_the_server_is_found_before_a_bank_is_restored(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path / "banks")) as store, closing(SQLiteStore(tmp_path / "new")) as other:
+        open_bank(store, "alice").observe("Tea is at four.")
+        with closing(sqlite3.connect(tmp_path / "banks" / SERVER_FILE)) as db, db:
+            db.execute("CREATE TABLE key (name TEXT)")
+        made = back_up(store, tmp_path / "backups")
+        (made.folder / SERVER_FILE).write_bytes(b"garbage")
+        with pytest.raises(BankDamaged, match=SERVER_FILE):
+            restore(other, made.folder)
+        assert other.banks() == []
 
 
 def test_a_damaged_backup_is_named(bank: Memory, place: Path) -> None:

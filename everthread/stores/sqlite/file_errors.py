@@ -58,7 +58,8 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
         )
     if is_locked(error):
         return StoreUnavailable(
-            f"{place} was locked by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
+            f"{place} was locked by another process for over {LOCK_TIMEOUT_S:.0f} s. {outcome}Try again, or end that "
+            "process"
         )
     if _matches(error, _NO_FOLDER):
         return StoreUnavailable(f"{place} is a file, not a folder ({reason}); give a folder for the banks")

@@ -31,7 +31,7 @@ def sqlite_error(code: int, message: str = "words that change from version to ve
         (sqlite_error(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
         (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
         (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
-        (sqlite_error(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
+        (sqlite_error(sqlite3.SQLITE_BUSY), StoreUnavailable, "Try again, or end that process"),
         (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "give a folder for the banks"),
         (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "give a folder for the banks"),
         (sqlite_error(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
