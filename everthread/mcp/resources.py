@@ -21,6 +21,7 @@ SCHEME = "everthread://"
 SESSION_PREFIX = f"{SCHEME}session/"
 RECEIPT_PREFIX = f"{SCHEME}receipt/"
 TODAY = timedelta(days=1)
+MAX_RANGES = 1000  # of lines in a receipt: about as many tokens as other texts may have
 LEFT_OUT = "[Earlier lines are left out, because the text would be too long: use the tool `conversation`.]\n\n"
 
 RESOURCES = (
@@ -47,7 +48,8 @@ TEMPLATES = (
         uri_template=f"{RECEIPT_PREFIX}{{n}}",
         name="receipt",
         title="Receipt",
-        description="Proof of what was forgotten, without any text; `forget` returns the number.",
+        description=f"Proof of what was forgotten, without any text; `forget` returns the number. It has at most "
+        f"{MAX_RANGES:,} ranges of lines; all are stored with the bank, in receipts.jsonl or the table `receipt`.",
         mime_type="text/plain",
     ),
 )
@@ -79,7 +81,7 @@ def _read_receipt(memory: Memory, number: str) -> str:
     receipts = memory.store.receipts(memory.bank)
     if not (number.isascii() and number.isdecimal() and 1 <= int(number[:10]) <= len(receipts)):
         raise NotFound(f"there is no receipt {number[:40]!r}; the bank has {len(receipts)}")
-    return ReceiptView.of(receipts[int(number) - 1]).model_dump_json(indent=2)
+    return ReceiptView.of(receipts[int(number) - 1], MAX_RANGES).model_dump_json()
 
 
 def _read_today(memory: Memory) -> str:

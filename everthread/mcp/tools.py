@@ -45,6 +45,7 @@ from everthread.types import Filter, Hit, Line, Role, now
 
 NOTHING = "Nothing relevant is remembered."
 TOKENS_PER_HIT = 125  # of the text: eight hits fill the 1,000 tokens of a usual context
+MAX_RANGES = 20  # of lines in a receipt
 MIN_BUDGET = 500  # tokens, so that a single long line is not cut to an excerpt
 ROLES: dict[str, Role] = {"assistant": "assistant"}  # of other speakers: user
 
@@ -214,9 +215,11 @@ def forget(
         with ctx.request_context.lifespan_context.pause(memory.bank):
             receipt = memory.forget(seq=seq, session=session)
         count = "1 line" if receipt.lines == 1 else f"{receipt.lines} lines"
-        number = len(memory.store.receipts(memory.bank))
-        view = ForgetView(forgotten=True, receipt=ReceiptView.of(receipt))
-        return _result(view, f"Forgot {count} for good.", f"The receipt is {RECEIPT_PREFIX}{number}.")
+        view = ReceiptView.of(receipt, MAX_RANGES)
+        whole = f"The receipt is {RECEIPT_PREFIX}{len(memory.store.receipts(memory.bank))}"
+        note = f"; of its {view.ranges:,} ranges of lines, the first {MAX_RANGES} are here."
+        texts = f"Forgot {count} for good.", whole + (note if view.ranges > MAX_RANGES else ".")
+        return _result(ForgetView(forgotten=True, receipt=view), *texts)
     if consent.can_ask(ctx):
         return _result(ForgetView(forgotten=False), "Nothing was forgotten: the person did not agree.")
     lines = consent.find_lines(memory, seq, session)

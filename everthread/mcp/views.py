@@ -122,19 +122,21 @@ class ReceiptView(BaseModel):
 
     bank: str = Field(description="The SHA-256 of the bank's id.")
     scope: str
-    seqs: list[tuple[int, int]] = Field(description="Inclusive ranges of line numbers.")
+    seqs: list[tuple[int, int]] = Field(description="Inclusive ranges of line numbers; if there are many, the first.")
+    ranges: int = Field(description="The number of all ranges.")
     lines: int
     forgotten_at: str
     backups: list[str] = Field([], description="Backups that could not be reached, and hold it until the next one.")
     cleared_backups: int = Field(0, description="The number of backups from which it was removed as well.")
 
     @classmethod
-    def of(cls, receipt: Receipt) -> ReceiptView:
-        """Convert a receipt."""
+    def of(cls, receipt: Receipt, max_ranges: int) -> ReceiptView:
+        """Convert a receipt, with at most so many ranges."""
         return cls(
             bank=receipt.bank,
             scope=receipt.scope,
-            seqs=list(receipt.seqs),
+            seqs=list(receipt.seqs[:max_ranges]),
+            ranges=len(receipt.seqs),
             lines=receipt.lines,
             forgotten_at=receipt.forgotten_at.isoformat(),
             backups=[Path(folder).name for folder in receipt.backups],

@@ -83,6 +83,28 @@ def test_a_receipt_is_read_by_the_number_that_forgetting_returned(server: Memory
     assert json.loads(read(server, "everthread://receipt/1"))["seqs"] == [[1, 1]]
 
 
+def test_a_receipt_of_many_ranges_has_the_first_ones_and_their_number(server: MemoryServer, memory: Memory) -> None:
+    memory.observe_many(NewLine(f"Gull {n}.", session=("flight", "nest")[n % 2]) for n in range(3000))
+    token = data_of(call(server, "forget", session="flight"))["confirm"]
+    result = call(server, "forget", session="flight", confirm=token)
+    assert isinstance(result.content[1], TextContent)
+    assert result.content[1].text == (
+        "The receipt is everthread://receipt/1; of its 1,500 ranges of lines, the first 20 are here."
+    )
+    receipt = data_of(result)["receipt"]
+    assert (receipt["seqs"][-1], len(receipt["seqs"]), receipt["ranges"], receipt["lines"]) == (
+        [39, 39],
+        20,
+        1500,
+        1500,
+    )
+    text = read(server, "everthread://receipt/1")
+    assert estimate_tokens(text) < 15_000
+    assert json.loads(text) == {**receipt, "seqs": [[seq, seq] for seq in range(1, 2000, 2)]}
+    (stored,) = memory.store.receipts(memory.bank)
+    assert len(stored.seqs) == 1500
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "uri",
