@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_SESSION = "default"  # of messages without a session
 KEY_PREFIX = "agent-framework:"
 MEMORY_TOKENS = 1000
+MIN_LINES_READ = 64  # of the newest ones of a bank, for the end of a session
 MESSAGE = "agent_framework"  # name in the metadata of a line: the message as JSON, if it is more than the line has
 ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
 
@@ -146,22 +147,45 @@ class EverthreadHistoryProvider(HistoryProvider):
 # -------------------------------------------------------------------- in a thread
 
 
-def _read(memory: Memory | Client, session: str, *, include_retracted: bool = False) -> list[Line]:
+def _read(memory: Memory | Client, session: str) -> list[Line]:
     """Return the lines of a session in the order of the conversation: a corrected one in its place."""
     try:
-        lines = list(memory.lines(Filter(session=session), include_retracted=include_retracted, include_wordless=True))
+        lines = list(memory.lines(Filter(session=session), include_wordless=True))
     except NotFound:  # a server has no bank before its first line
         return []
     return sorted(lines, key=lambda line: line.position)
 
 
+def _read_end(memory: Memory | Client, session: str, count: int) -> tuple[list[Line], int]:
+    """Read the last `count` lines of a session, as `_read` returns them, and the number of its newest line, which may
+    be retracted; 0 if it has none.
+
+    The newest lines of the bank are read, and more of them if that was not enough: as a rule they are of this session.
+    """
+    try:
+        stats = memory.stats()
+    except NotFound:  # as above
+        return [], 0
+    size, stored = max(MIN_LINES_READ, 2 * count), stats.lines + stats.retracted  # numbers are at least as many
+    while True:
+        after = max(stored - size, 0)
+        found = memory.lines(Filter(session=session), after=after, include_retracted=True, include_wordless=True)
+        lines = list(found)
+        live = [line for line in lines if line.retracted_at is None and line.position > after]  # others are in between
+        if after == 0 or len(live) >= count:
+            latest = sorted(live, key=lambda line: line.position)[-count:]
+            return latest, max((line.seq for line in lines), default=0)
+        size *= 8
+
+
 def _save(memory: Memory | Client, session: str, messages: Sequence[Message]) -> None:
-    lines = _read(memory, session, include_retracted=True)
-    stored = [_identify(_to_message(line)) for line in lines if line.retracted_at is None]
+    if not messages:
+        return
+    latest, last = _read_end(memory, session, len(messages))
+    stored = [_identify(_to_message(line)) for line in latest]
     given = [_identify(message) for message in messages]
     start = _count_repeated(stored, given, messages)
     # The same messages that are saved twice at the same time come after the same line, and so have the same keys.
-    last = max((line.seq for line in lines), default=0)
     batch = blake2b(json.dumps([session, last, given[start:]]).encode(), digest_size=16).hexdigest()
     if new := messages[start:]:
         memory.observe_many(

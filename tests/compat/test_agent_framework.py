@@ -26,10 +26,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
 
-from everthread import Memory
+from everthread import Memory, NewLine
+from everthread.compat import agent_framework
 from everthread.compat.agent_framework import EverthreadContextProvider, EverthreadHistoryProvider
 from everthread.errors import BadInput, StoreUnavailable
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import Line
 
 LISBON = "My sister Mia moved to Lisbon."
 QUESTION = "Where did my sister Mia move?"
@@ -109,6 +112,17 @@ def history(memory: Memory) -> EverthreadHistoryProvider:
 @pytest.fixture
 def both(memory: Memory, history: EverthreadHistoryProvider) -> list[ContextProvider]:
     return [history, EverthreadContextProvider(memory)]
+
+
+class CountingStore(SQLiteStore):
+    """Counts the lines that are read from it."""
+
+    lines_read = 0
+
+    def lines(self, *arguments: Any, **options: Any) -> Iterator[Line]:
+        for line in super().lines(*arguments, **options):
+            self.lines_read += 1
+            yield line
 
 
 class Notes(ContextProvider):
@@ -364,6 +378,45 @@ def test_a_correction_on_the_page_and_a_retraction_change_the_history(
     asyncio.run(use("Mia is in Lisbon.", "She is well."))
     texts = [message.text for message in asyncio.run(history.get_messages("s"))]
     assert texts == ["Mia is in Porto.", "Good.", "Mia is in Lisbon.", "She is well."]
+
+
+def test_the_end_of_a_session_is_found_among_lines_of_others_and_changed_ones(
+    memory: Memory, history: EverthreadHistoryProvider
+) -> None:
+    turns = [[Message("user", [f"Number {n}."]), Message("assistant", ["All right."])] for n in range(3)]
+    others = [NewLine(f"Gull {n}.", session="t") for n in range(2 * agent_framework.MIN_LINES_READ)]
+
+    async def use(*turns: Sequence[Message]) -> None:
+        for turn in turns:
+            await history.save_messages("s", turn)
+
+    asyncio.run(use(*turns))
+    memory.observe_many(others)
+    asyncio.run(use(turns[2]))  # is there already
+    memory.correct(1, "Number zero.")  # whose correction is the newest line, and not the last of the conversation
+    asyncio.run(use(turns[2]))
+    memory.retract(6)
+    asyncio.run(use(turns[2], turns[2]))
+    memory.forget(session="t")
+    asyncio.run(use(turns[2]))
+    texts = [message.text for message in asyncio.run(history.get_messages("s"))]
+    said = ["Number zero.", "All right.", "Number 1.", "All right.", "Number 2.", "Number 2.", "All right."]
+    assert texts == said
+
+
+def test_saving_a_turn_reads_no_more_of_a_long_session_than_of_a_short_one(tmp_path: Path) -> None:
+    def count(messages: int) -> int:
+        store = CountingStore(tmp_path / str(messages))
+        with Memory.open("bob", store=store, embedder=HashEmbedder(64)) as memory:
+            history = EverthreadHistoryProvider(memory)
+            asyncio.run(history.save_messages("s", [Message("user", [f"Gull {n}."]) for n in range(messages)]))
+            store.lines_read = 0
+            turn = [Message("user", ["Which gull?"]), Message("assistant", ["The last one."])]
+            asyncio.run(history.save_messages("s", turn))
+            store.close()
+        return store.lines_read
+
+    assert count(500) == count(100) == agent_framework.MIN_LINES_READ
 
 
 def test_lines_that_others_stored_in_a_session_are_messages_of_it(
