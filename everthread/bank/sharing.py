@@ -7,14 +7,16 @@ store without it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from contextlib import suppress
 
 from everthread.bank.settings import check_setting, recall_from
 from everthread.common.keys import SETTING_RECALL_FROM, SETTING_SHARED_WITH
 from everthread.errors import BankDamaged, BankTooNew, NotFound, StoreUnavailable
 from everthread.stores.base import Store
 from everthread.types import JSONValue
+
+log = logging.getLogger("everthread")
 
 
 def save_setting(store: Store, bank: str, name: str, value: JSONValue | None) -> None:
@@ -56,12 +58,16 @@ def _ids(value: JSONValue | None) -> list[str]:
 def stop_sharing(store: Store, bank: str) -> None:
     """Remove a bank from the setting `recall_from` of all others, so that a later bank of its id is not shared.
 
-    Banks that can't be read are left as they are.
+    Banks that can't be changed are left as they are, and logged: a person's request to forget does not depend on them.
     """
     for other in _list_sharers(store, bank):
-        with suppress(BankDamaged, BankTooNew, NotFound, StoreUnavailable):  # NotFound: forgotten in the meantime
+        try:
             if store.exists(other) and bank in recall_from(store.settings(other)):
                 store.update_setting(other, SETTING_RECALL_FROM, lambda shared: _without(shared, bank))
+        except NotFound:  # forgotten in the meantime
+            continue
+        except (BankDamaged, BankTooNew, StoreUnavailable) as error:
+            log.warning("a bank may still recall from one that is forgotten; change its recall_from: %s", error)
 
 
 def _list_sharers(store: Store, bank: str) -> list[str]:

@@ -27,7 +27,7 @@ from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import is_command, unescape
 from everthread.cli.screen import Screen
 from everthread.common.keys import SETTING_REMEMBER
-from everthread.errors import BadInput, EverthreadError
+from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.languages.terminal_language import find_language
 from everthread.languages.wording import DEFAULT_LANGUAGE, Wording, load_wording
 from everthread.llms.base import LLM
@@ -169,7 +169,7 @@ def choose_bank(bank: str, character: str, store: str | Path | None, words: Word
     If the bank holds another character's memories, ask whether this one takes its place or gets its own bank. Without a
     terminal it takes the other's place, and a line on standard error reports that.
     """
-    with suppress(LookupError), closing(factory.open_store(store, create=False)) as opened:
+    with suppress(NotFound), closing(factory.open_store(store, create=False)) as opened:  # no store has no such bank
         if opened.exists(bank) and opened.corpus_stats(bank).lines:
             settings = opened.settings(bank)
             current, name = open_character(None, settings).name, open_character(character, settings).name
@@ -201,7 +201,7 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
     """Return whether a bank exists, without creating it. Raises NotFound for an unknown character, so that a mistyped
     name creates no bank."""
     exists = False
-    with suppress(LookupError), closing(factory.open_store(store, create=False)) as opened:
+    with suppress(NotFound), closing(factory.open_store(store, create=False)) as opened:  # as above
         exists = opened.exists(bank)
     if character is not None and not exists:
         open_character(character, {})

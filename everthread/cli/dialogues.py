@@ -43,7 +43,7 @@ def needs_name(chats: Sequence[Chat], screen: Screen) -> bool:
 def ask_name(chats: Sequence[Chat], screen: Screen) -> None:
     """Ask for the user's name, and save it with the banks if it is given."""
     words = chats[0].words
-    with suppress(EOFError, KeyboardInterrupt):
+    with suppress(EOFError, KeyboardInterrupt):  # no name is an answer as well
         if name := _ask_short_name(words, screen):
             try:
                 for chat in chats:

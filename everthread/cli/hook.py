@@ -63,7 +63,9 @@ def hook(ctx: click.Context, /, action: str, deadline: float | None, **options: 
     logging.disable()  # agents show what is written to standard error
     try:
         output = run(action, options, ctx.obj or {})
-    except Exception as error:  # noqa: BLE001  a hook must not fail a prompt, whatever the reason
+    # Whatever the reason, a hook must not fail a prompt. The log has it, and the next hook stores what this one has
+    # missed: it reads more than one turn of the transcript.
+    except Exception as error:  # noqa: BLE001
         output = None
         log_failure(error)
     timer.cancel()
@@ -79,7 +81,7 @@ def log_failure(error: Exception) -> None:
     from everthread.errors import StoreUnavailable
 
     folder = Path(platformdirs.user_log_dir("everthread"))
-    with suppress(OSError, StoreUnavailable):
+    with suppress(OSError, StoreUnavailable):  # there is no other place to report it
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LOG_NAME).touch(mode=0o600)
         write_atomically(folder / LOG_NAME, "".join(describe_failure(error)).encode())
@@ -110,7 +112,7 @@ def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) ->
         options: of the hook.
         global_options: of the command line, for the engine.
     """
-    from everthread.errors import ConfigError, StoreUnavailable
+    from everthread.errors import ConfigError
     from everthread.hooks.events import ACTIONS
 
     event = json.loads(sys.stdin.buffer.read())
@@ -123,7 +125,7 @@ def run(action: str, options: dict[str, Any], global_options: dict[str, Any]) ->
             key = os.environ.get(options["key_variable"] or "") or None
             with Client(options["url"], options["bank"], key) as client:
                 return ACTIONS[action](event, client)
-        except (ConfigError, StoreUnavailable):
+        except ConfigError:
             pass  # another program, or a server that requires another key
     from everthread import factory
     from everthread.memory import Memory

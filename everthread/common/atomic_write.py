@@ -45,5 +45,5 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # it is renamed, or its own error is raised
             temporary.unlink(missing_ok=True)

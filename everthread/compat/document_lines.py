@@ -95,5 +95,5 @@ class DocumentLines:
                 self._memory.forget(seq=seqs)
             return
         for seq in seqs:
-            with suppress(NotFound):
+            with suppress(NotFound):  # as above
                 self._memory.forget(seq=seq)

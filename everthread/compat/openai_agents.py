@@ -70,7 +70,7 @@ class EverthreadSession:
 
     async def clear_session(self) -> None:
         """Forget all items of the session, with those that were retracted."""
-        with suppress(NotFound):
+        with suppress(NotFound):  # nothing is stored in it
             await asyncio.to_thread(self._memory.forget, session=self.session_id)
 
     async def add_memories(self, data: CallModelData[Any]) -> ModelInputData:

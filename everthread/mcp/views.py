@@ -131,7 +131,7 @@ class ReceiptView(BaseModel):
 
     @classmethod
     def of(cls, receipt: Receipt, max_ranges: int) -> ReceiptView:
-        """Convert a receipt, with at most so many ranges."""
+        """Convert a receipt, with its first `max_ranges` ranges."""
         return cls(
             bank=receipt.bank,
             scope=receipt.scope,

@@ -43,7 +43,7 @@ class Readiness:
     def _read(self) -> None:
         self._keys.list_keys()
         banks = self._store.banks()
-        with suppress(BankDamaged, BankTooNew):
+        with suppress(BankDamaged, BankTooNew):  # a single bank; the others can be used
             if banks:
                 self._store.corpus_stats(banks[0])
 

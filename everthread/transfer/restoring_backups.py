@@ -142,7 +142,7 @@ def _choose(manifest: Manifest, folder: Path, banks: Sequence[str]) -> Mapping[s
 
 
 def _check_remembered(store: Store, folder: Path, bank: str, count: int) -> None:
-    """Raise StoreError if a bank, of so many, was forgotten after a backup."""
+    """Raise StoreError if a bank, one of `count`, was forgotten after a backup."""
     later = [each for each in store.receipts(bank) if each.scope == "bank" and each not in read_receipts(folder)]
     if later:
         rest = " Nothing was restored; restore the other banks with --bank" if count > 1 else ""

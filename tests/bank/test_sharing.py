@@ -87,3 +87,21 @@ def test_a_bank_of_which_a_part_was_forgotten_stays_shared(store: SQLiteStore) -
 @pytest.mark.parametrize("value", [None, "nora", 1, {"nora": True}, [1, None]])
 def test_a_setting_that_lists_no_banks_shares_none(value: object) -> None:
     assert recall_from({"recall_from": value}) == []  # type: ignore[dict-item]
+
+
+def test_a_bank_is_forgotten_although_one_that_recalls_from_it_cannot_be_changed_and_that_is_logged(
+    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    for bank in ("nora", "ben", "ida"):
+        open_memory(store, bank).observe("Hello.", speaker="Nora")
+    for bank in ("ben", "ida"):
+        open_memory(store, bank).set_setting("recall_from", ["nora"])
+    store.close()
+    (store.folder / "ben.bank").unlink()
+    (store.folder / "ben.bank").mkdir()
+    open_memory(store, "nora").forget(everything=True)
+    assert not store.exists("nora")
+    assert recall_from(store.settings("ida")) == []
+    (logged,) = caplog.messages
+    assert logged.startswith("a bank may still recall from one that is forgotten; change its recall_from: bank 'ben'")
+    assert "nora" not in logged

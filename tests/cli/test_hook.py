@@ -63,6 +63,27 @@ def test_a_running_server_is_asked_and_the_engine_is_not_loaded(tmp_path: Path) 
     store.close()
 
 
+def test_what_a_server_cannot_store_at_present_is_not_stored_elsewhere_and_is_stored_by_the_next_hook(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERTHREAD_STORE", str(home / "banks"))
+    entry = {"type": "user", "uuid": "1", "timestamp": "2026-05-06T18:00:00Z", "message": {"content": SAID}}
+    (tmp_path / "transcript.jsonl").write_text(json.dumps(entry))
+    event = json.dumps({"session_id": "one", "transcript_path": str(tmp_path / "transcript.jsonl")})
+    store = SQLiteStore(tmp_path / "served")
+    (broken := tmp_path / "served" / "nora.bank").mkdir()
+    with serve_app(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
+        done = run("remember", "--bank", "nora", "--url", url, event=event)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert not (home / "banks").exists()
+        (log,) = home.rglob("hook.log")
+        assert "everthread.errors.StoreUnavailable: " in log.read_text()
+        broken.rmdir()
+        run("remember", "--bank", "nora", "--url", url, event=event)
+    assert [line.text for line in store.lines("nora")] == [SAID]
+    store.close()
+
+
 def test_without_a_server_the_banks_are_read_directly(tmp_path: Path, no_ollama: str) -> None:
     with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         memory.observe(SAID, session="one")

@@ -165,6 +165,22 @@ def test_a_bank_that_has_left_and_was_not_admitted_yet_is_listed(
     assert store.get_place(place).list_arrivals() == {}
 
 
+def test_a_bank_that_has_left_is_listed_although_the_old_place_of_another_one_does_not_answer(places: Path) -> None:
+    store = open_places(places)
+    homes = {name: store.file.order(name)[0] for name in (f"person {number}" for number in range(99))}
+    banks = [name for name in homes if homes[name] == "south"][:4]
+    lost = next(name for name in homes if homes[name] == "north")
+    for name in (*banks, lost):
+        fill(store, name)
+        copy_into(store, name, homes[name], "east", leave=True)
+    away = (places.parent / "north").rename(places.parent / "unmounted")
+    found, failures = open_places(places).list_banks()
+    assert set(banks) <= set(found["east"])
+    assert list(failures) == ["north"]
+    away.rename(places.parent / "north")
+    assert lost in open_places(places).list_banks()[0]["east"]
+
+
 @pytest.mark.parametrize("origin", ["north", "east"])
 def test_nothing_is_forgotten_while_a_place_that_may_have_a_copy_does_not_answer(
     places: Path, bank: str, origin: str

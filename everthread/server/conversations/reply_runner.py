@@ -113,7 +113,9 @@ class ReplyRunner:
             stream.emit("piece", {"text": piece})
 
         def submit_finish() -> None:
-            with suppress(RuntimeError):  # the server is shutting down, and has stopped the reply
+            # The server is shutting down, and has stopped the reply; or no thread can be started, and the next that
+            # is free in the pool takes the task from its queue, such as the one that has called `_read`.
+            with suppress(RuntimeError):
                 self._pool.submit(self.finish, conversation, stream, reply, read_rest)
 
         def read_rest() -> None:
@@ -155,7 +157,7 @@ class ReplyRunner:
             saved_line = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
             last_event = "error", {**problems.build_error_document(error), **saved_line}
             log.warning("a reply failed: %s", error if isinstance(error, ModelError) else type(error).__name__)
-        except Exception:  # the pool of threads would drop it
+        except Exception:  # of any kind, as the pool of threads would drop it; the client gets the error 500
             log.exception("a reply failed")
             raise
         finally:

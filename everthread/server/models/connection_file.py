@@ -90,7 +90,7 @@ class ConnectionFile:
             StoreUnavailable: the file can't be written; the previous one stays.
         """
         previous = None
-        with suppress(ValueError):
+        with suppress(ValueError):  # a damaged file is replaced, too
             previous = self._read_file()
         if stored.key and system_keyring.save_key(self._account(stored), stored.key):
             stored = replace(stored, key="", in_keyring=True)
@@ -108,7 +108,7 @@ class ConnectionFile:
                 os.fsync(file.fileno())
             draft.replace(self._path)
         except OSError as error:
-            with suppress(OSError):
+            with suppress(OSError):  # the error to report is the first one
                 draft.unlink()
             remedy = "check that its folder is writable and has free space, and try again"
             raise StoreUnavailable(f"cannot write {self._path}: {error.strerror}; {remedy}") from error

@@ -197,7 +197,7 @@ class Exchange:
         """Begin to recall: the question is embedded while the message is stored."""
         try:
             self._memory.prepare(self._destination.bank, person_turn.text)
-        except Exception as error:  # as in `_begin`; recall meets and notes it again
+        except Exception as error:  # as in `_begin`, but recall meets it again and notes it
             log.warning("the proxy can't begin to recall", exc_info=error)
 
     def _begin(self, person_turn: PersonTurn) -> Turn | None:
@@ -205,7 +205,9 @@ class Exchange:
         bank, session = self._destination.bank, self._destination.session
         try:
             return None if self._memory.is_read_only(bank) else self._memory.begin(bank, person_turn, session)
-        except Exception as error:  # noqa: BLE001  # no error of the memory may fail the reply; the log has its trace
+        # No error of the memory, of whatever kind, may fail the person's request. The answer has it in a header, and
+        # the log its trace.
+        except Exception as error:  # noqa: BLE001
             self._note_failure("not-stored", error)
             return None
 
@@ -281,7 +283,7 @@ class Exchange:
         async def store() -> None:
             try:
                 await storing
-            except Exception as error:  # noqa: BLE001  # as in `_begin`
+            except Exception as error:  # noqa: BLE001  # as in `_begin`; without a header, which was sent before
                 self._note_failure("reply-not-stored", error)
 
         await asyncio.wait([self._memory.tasks.start(store())], timeout=STORING_PATIENCE_S)

@@ -116,7 +116,7 @@ def remove_account(
     removal = RemovalView(banks=0, lines=0)
     if banks == "forget":
         for bank in account.owned(services.store.banks()):
-            with suppress(NotFound), conversations.pause_bank(bank, close=True):
+            with suppress(NotFound), conversations.pause_bank(bank, close=True):  # forgotten in the meantime
                 removal.lines += services.get_memory(bank).forget(everything=True).lines
                 removal.banks += 1
         drop_cached_texts()

@@ -258,7 +258,7 @@ async def _pass_on_changed(request: Request, target: Target, change: Callable[[b
     if not answer.is_success or "content-encoding" in answer.headers:
         return PassedAnswer(answer)
     body = await read_answer(answer)
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError):  # it is not JSON of the expected shape: passed on as it is
         body = await run_in_threadpool(change, body)
     return Response(body, answer.status_code, media_type=answer.headers.get("content-type"))
 

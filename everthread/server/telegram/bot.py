@@ -104,7 +104,7 @@ class TelegramBot:
         while self._busy and time.monotonic() < deadline:
             time.sleep(0.02)
         for chat in list(self._busy):
-            with suppress(StoreError):
+            with suppress(StoreError):  # the reply is made again after the next start
                 self._conversation.stop_replies(str(chat))
         self._queues.close()
         self._messages.close()

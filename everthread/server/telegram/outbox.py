@@ -112,7 +112,7 @@ class Outbox:
 
     def send_apology(self, chat: int, name: str) -> None:
         """Send the text with this name, an apology, unless that fails as well."""
-        with suppress(BotAPIError, BotAPIUnavailable):
+        with suppress(BotAPIError, BotAPIUnavailable):  # the failure for which it apologises is logged
             self.send_text(chat, self.words(chat)(name))
 
     def send_parts(self, chat: int, parts: AnswerParts) -> None:

@@ -92,9 +92,10 @@ class PlacedStore(Store):
         """List the banks of each place, or the error of a place that does not answer, by its name."""
         found, failures = dict[str, list[str]](), dict[str, StoreError]()
         for name in self.file.places:
-            with suppress(StoreError):
+            with suppress(StoreError):  # of this place, which the next loop meets again
                 for bank in self.get_place(name).list_arrivals():
-                    self.exists(bank)  # admits it, if its move was interrupted after it had left
+                    with suppress(StoreError):  # its old place does not answer; it is not listed until that does
+                        self.exists(bank)  # admits it, if its move was interrupted after it had left
         for name in self.file.places:
             try:
                 found[name] = self.get_place(name).store.banks()

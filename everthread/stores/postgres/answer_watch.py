@@ -110,5 +110,6 @@ class AnswerWatch:
         with self._lock:
             for db in late:
                 if db in self._begun:
+                    # An error means that the connection is broken already, which its call notices.
                     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(db.fileno())) as opened:
                         opened.shutdown(socket.SHUT_RDWR)
