@@ -16,7 +16,7 @@ from everthread.facts.reading_state import RULES_VERSION, ReadingState, read_set
 from everthread.facts.stored_statements import store_statements
 from everthread.stores.base import Store
 
-BATCH_LINES = 4096  # all facts of the bank are read for each batch
+BATCH_LINES = 2048  # some seconds; all facts of the bank are read for each batch
 
 
 def count_earlier(store: Store, bank: str) -> int:

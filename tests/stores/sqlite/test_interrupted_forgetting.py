@@ -20,6 +20,7 @@ from everthread import Memory, factory
 from everthread.chat import pins
 from everthread.cli import doctor
 from everthread.errors import StoreUnavailable
+from everthread.stores.placed.store import PlacedStore
 from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.moved_file import write_note
 from everthread.stores.sqlite.store import SQLiteStore
@@ -189,6 +190,7 @@ def test_a_bank_of_a_place_whose_process_is_killed_before_it_writes_the_receipt_
 ) -> None:
     places = write_places(tmp_path, north="north", south="south")
     with closing(factory.open_store(str(places))) as store:
+        assert isinstance(store, PlacedStore)
         Memory.open("alice", store=store, embedder=HashEmbedder()).observe_many([NewLine(text) for text in TEXTS])
         move_bank(store, "alice", place)
     be_killed_at_the_receipt(monkeypatch)
