@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_framework import ContextProvider, HistoryProvider, InMemoryHistoryProvider, Message
 
+from everthread.client.client import Client
 from everthread.compat.hits import HEADING
 from everthread.errors import NotFound
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
@@ -23,7 +24,6 @@ from everthread.types import Filter, Line, NewLine, Role
 if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
 
-    from everthread.client.client import Client
     from everthread.memory import Memory
 
 DEFAULT_SESSION = "default"  # of messages without a session
@@ -149,11 +149,18 @@ class EverthreadHistoryProvider(HistoryProvider):
 
 def _read(memory: Memory | Client, session: str) -> list[Line]:
     """Return the lines of a session in the order of the conversation: a corrected one in its place."""
+    return sorted(_list_lines(memory, session), key=lambda line: line.position)
+
+
+def _list_lines(
+    memory: Memory | Client, session: str, after: int = 0, *, include_retracted: bool = False
+) -> list[Line]:
+    """Return the lines of a session by number, from the one that follows `after`."""
+    where = Filter(session=session)
     try:
-        lines = list(memory.lines(Filter(session=session), include_wordless=True))
+        return list(memory.lines(where, after=after, include_retracted=include_retracted, include_wordless=True))
     except NotFound:  # a server has no bank before its first line
         return []
-    return sorted(lines, key=lambda line: line.position)
 
 
 def _read_end(memory: Memory | Client, session: str, count: int) -> tuple[list[Line], int]:
@@ -162,20 +169,26 @@ def _read_end(memory: Memory | Client, session: str, count: int) -> tuple[list[L
 
     The newest lines of the bank are read, and more of them if that was not enough: as a rule they are of this session.
     """
-    try:
-        stats = memory.stats()
-    except NotFound:  # as above
-        return [], 0
-    size, stored = max(MIN_LINES_READ, 2 * count), stats.lines + stats.retracted  # numbers are at least as many
+    newest, size = _find_newest(memory), max(MIN_LINES_READ, 2 * count)
     while True:
-        after = max(stored - size, 0)
-        found = memory.lines(Filter(session=session), after=after, include_retracted=True, include_wordless=True)
-        lines = list(found)
+        after = max(newest - size, 0)
+        lines = _list_lines(memory, session, after, include_retracted=True)
         live = [line for line in lines if line.retracted_at is None and line.position > after]  # others are in between
         if after == 0 or len(live) >= count:
             latest = sorted(live, key=lambda line: line.position)[-count:]
             return latest, max((line.seq for line in lines), default=0)
         size *= 8
+
+
+def _find_newest(memory: Memory | Client) -> int:
+    """Return the number of the newest line of a bank or, if some were forgotten on a server, a lower one."""
+    if not isinstance(memory, Client):
+        return memory.store.corpus_stats(memory.bank).last_seq
+    try:
+        stats = memory.stats()
+    except NotFound:  # as above
+        return 0
+    return stats.lines + stats.retracted
 
 
 def _save(memory: Memory | Client, session: str, messages: Sequence[Message]) -> None:

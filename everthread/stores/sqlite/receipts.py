@@ -61,8 +61,10 @@ def drop_beside(path: Path) -> None:
 
 def write_all_missing(folder: Path) -> None:
     """Call `write_missing` for all banks that killed processes have deleted."""
-    for beside in folder.glob(f"*{BANK_SUFFIX}{BESIDE_SUFFIX}"):
-        write_missing(beside.with_name(beside.name.removesuffix(BESIDE_SUFFIX)))
+    with suppress(OSError):  # the folder can't be read, which its next use reports
+        for name in os.listdir(folder):
+            if name.endswith(BANK_SUFFIX + BESIDE_SUFFIX):
+                write_missing(folder / name.removesuffix(BESIDE_SUFFIX))
 
 
 def write_missing(path: Path) -> None:
