@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
-from everthread.common.keys import SETTING_CHARACTER, SETTING_HOME, SETTING_PERSON_NAMES, SETTING_SHARED_WITH
+from everthread.common.keys import (
+    SETTING_CHARACTER,
+    SETTING_FORMER_NAMES,
+    SETTING_HOME,
+    SETTING_PERSON_NAMES,
+    SETTING_SHARED_WITH,
+)
 from everthread.errors import BadFile, BankDamaged, BankTooNew, NotFound
 from everthread.memory import Memory
 from everthread.stores.base import Store
@@ -45,6 +51,19 @@ def record_person_name(memory: Memory, name: str) -> None:
     """Save a name under which the person speaks, so that its lines remain the person's after a change of name."""
     if name not in (DEFAULT_CHARACTER.person, *spoken_names(memory.settings().get(SETTING_PERSON_NAMES))):
         memory.store.update_setting(memory.bank, SETTING_PERSON_NAMES, lambda value: add_name(value, name))
+
+
+def save_character(memory: Memory, character: Character, former: str) -> None:
+    """Save the character of a bank.
+
+    Args:
+        memory: the bank.
+        character: its character from now on.
+        former: the person's name until now; what was said under it remains the person's if the name changes.
+    """
+    if former != character.person:
+        memory.store.update_setting(memory.bank, SETTING_FORMER_NAMES, lambda value: add_name(value, former))
+    memory.set_setting(SETTING_CHARACTER, character.to_json())
 
 
 def _saved_name(settings: Settings, field: str, default: str) -> str:

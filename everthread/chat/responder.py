@@ -24,7 +24,7 @@ from everthread.chat import (
     style_sample,
 )
 from everthread.chat.character import DEFAULT_CHARACTER, Character
-from everthread.chat.character_banks import person_names
+from everthread.chat.character_banks import person_names, save_character
 from everthread.chat.conversation import Conversation
 from everthread.chat.events import announce
 from everthread.chat.offline_answer import OfflineAnswer
@@ -126,10 +126,10 @@ class Responder:
 
     @character.setter
     def character(self, character: Character) -> None:
-        self._character = character
+        former, self._character = self._character.person, character
         if not self._conversation.incognito:
             self._saved_character = character.to_json()
-            self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
+            save_character(self._memory, character, former)
 
     @property
     def person_names(self) -> set[str]:

@@ -37,6 +37,7 @@ SETTING_SCRIBE = "scribe"  # the name of the model that writes notes and summari
 SETTING_MODEL_FACTS = "model_facts"  # True: the scribe's model reads each conversation for facts when it ends
 SETTING_CHARACTER = "character"  # the character, as JSON
 SETTING_PERSON_NAMES = "person_names"  # the names under which the person has spoken in chats
+SETTING_FORMER_NAMES = "former_names"  # the names that the person had in `character` before
 SETTING_REMEMBER = "remember"  # "always", "ask" or "never": whether conversations are remembered
 SETTING_HOME = "home"  # the id that the ids of all banks of the same person begin with
 SETTING_RECALL_FROM = "recall_from"  # the ids of further banks that replies draw on

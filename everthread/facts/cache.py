@@ -23,6 +23,7 @@ from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.fact_units import FACT
 from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
 from everthread.facts.line_batch import StatementReader
+from everthread.facts.person_names import list_person_names
 from everthread.facts.reading_state import ReadingState
 from everthread.facts.stored_statements import read_statements
 from everthread.facts.types import Fact, Statement, StoredStatement
@@ -34,7 +35,8 @@ from everthread.types import JSONValue
 
 MAX_KEPT_STATEMENTS = 20_000  # in memory, about 1 KiB each; those of a larger bank are read each time
 
-_Version = tuple[UnitVersion, JSONValue | None, bool]  # of units, the person's edits, and whether the bank remembers
+# Of units, the person's edits, the person's names, and whether the bank remembers.
+_Version = tuple[UnitVersion, JSONValue | None, tuple[str, ...], bool]
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 
@@ -54,10 +56,10 @@ def normalize_name(name: str) -> str:
 class FactIndex:
     """The facts and entities of a bank at one time. Its attributes are computed when they are first needed."""
 
-    def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = ()) -> None:
+    def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = (), person_names: Sequence[str] = ()) -> None:
         self.stored = stored
         self._terms: dict[tuple[str, str], frozenset[str]] = {}
-        self.entities = Entities([statement for statement, _ in stored.values()], edits)
+        self.entities = Entities([statement for statement, _ in stored.values()], edits, person_names)
 
     @cached_property
     def _facts(self) -> list[Fact]:
@@ -230,7 +232,7 @@ class FactCache:
 
     def count_unread(self) -> int:
         """Return how many lines at most have not been read for facts yet; 0 in a bank that never remembers."""
-        (_, _, remembers), read_to = self._find_version()
+        (*_, remembers), read_to = self._find_version()
         kept = self._kept
         read_to = read_to if kept is None else max(read_to, kept.read_to)
         return max(self._store.corpus_stats(self._bank).last_seq - read_to, 0) if remembers else 0
@@ -266,14 +268,15 @@ class FactCache:
         """Return the version of the bank, and the number of the last line that was read."""
         settings = self._store.settings(self._bank)
         edits, remembers = settings.get(SETTING_ENTITIES), remember_policy(settings) is not False
-        version = self._store.unit_version(self._bank, FACT), edits, remembers
+        version = self._store.unit_version(self._bank, FACT), edits, list_person_names(settings), remembers
         return version, ReadingState.parse(settings.get(SETTING_FACTS)).last_seq
 
     def _keep(self, version: _Version, read: Callable[[Store, str], Stored], read_to: int) -> FactIndex:
         """Compute what is known at a version, and keep it unless it is large."""
-        _, edits, remembers = version
+        _, edits, person_names, remembers = version
         stored = read(self._store, self._bank) if remembers else {}
-        known = FactIndex(stored, follow_versions(self._store, self._bank, parse_edits(edits), stored))
+        own_edits = follow_versions(self._store, self._bank, parse_edits(edits), stored)
+        known = FactIndex(stored, own_edits, person_names)
         if len(known.stored) <= MAX_KEPT_STATEMENTS:
             self._kept = _Kept(version, known, read_to)
         return known

@@ -2,8 +2,9 @@
 
 A mention is a subject or a value of a statement. Mentions of one name are of one entity, unless their relations exclude
 that: a sister of Nora's and a friend of Nora's who are both called Mia are two. "Nora's sister" is the one that a
-statement names, if there is one. The person's merges and splits, as lists of mentions, count more. Since all of this is
-computed from the statements that remain, a name that is forgotten is forgotten here.
+statement names, if there is one. All names under which the person has spoken are of one entity. The person's merges
+and splits, as lists of mentions, count more. Since all of this is computed from the statements that remain, a name that
+is forgotten is forgotten here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Literal
 
 from everthread.facts.attributes import PARTNERS, POSSESSIVE, RELATIONS, exclude_each_other, is_single
 from everthread.facts.history import resolve_ended, statement_order, value_key
+from everthread.facts.person_names import UNNAMED
 from everthread.facts.types import Entity, EntityKind, Statement
 
 SUBJECT, VALUE = 0, 1
@@ -98,10 +100,19 @@ class _Relatives:
 class Entities:
     """The entities of a bank, and its statements with their names as subjects."""
 
-    def __init__(self, statements: Iterable[Statement], edits: Sequence[EntityEdit] = ()) -> None:
-        """Find the entities of statements, which have their ids, and apply the person's edits in their order."""
+    def __init__(
+        self, statements: Iterable[Statement], edits: Sequence[EntityEdit] = (), person_names: Sequence[str] = ()
+    ) -> None:
+        """Find the entities of statements.
+
+        Args:
+            statements: with their ids.
+            edits: the person's edits, applied in their order.
+            person_names: of the person who talks with the bank's character, the present one first.
+        """
         ordered = sorted(statements, key=_reading_key)
         clusters = _Clusters()
+        clusters.add_person(person_names)
         clusters.add_names([each for each in ordered if each.attribute == "name"])
         plain = [each for each in ordered if _depth(each.subject) == 0]
         clusters.read(plain)
@@ -193,6 +204,12 @@ class _Clusters:
     def all(self) -> Iterator[_Cluster]:
         """Yield all clusters once."""
         yield from dict.fromkeys(self._current(cluster) for cluster in self._of.values())
+
+    def add_person(self, names: Sequence[str]) -> None:
+        """Let one cluster have all names of the person; it is called by the first."""
+        person = _Cluster("person", own_name=next((name for name in names if name != UNNAMED), None))
+        for name in names:
+            self._remember(person, name, is_living=True)
 
     def add_names(self, statements: Sequence[Statement]) -> None:
         """Read what speakers are called, before anybody is looked for by that name."""

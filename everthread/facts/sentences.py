@@ -12,11 +12,11 @@ from typing import Any
 
 from everthread.facts.attributes import FAVOURITE, RELATIONS, is_single
 from everthread.facts.partial_dates import read_moment
+from everthread.facts.person_names import UNNAMED
 from everthread.facts.types import Fact, Statement
 from everthread.text.word_lists import load_word_lists
 
 DEFAULT_LANGUAGE = "en"
-UNNAMED = "user"  # the speaker of lines by a person without a name
 _SENTENCES = load_word_lists(__file__)
 _INSERTED = re.compile(r"(\{(?:attribute|(?:a |the )?value)\})")
 _NEEDS_ARTICLE = re.compile(r"(?!(?:an?|the|my|our|his|her|their|some|one|two|three|four|five|six|seven) )[a-z]")

@@ -92,6 +92,14 @@ def test_each_person_is_answered_with_their_own_facts(chat: Chat, memory: Memory
     assert ask(chat, "What do you know about me?") == ALL
 
 
+def test_after_a_change_of_name_the_person_is_answered_with_what_was_said_before(chat: Chat) -> None:
+    ask(chat, "I'm allergic to kiwis.")
+    chat.character = chat.character.with_changes(person="Johanna")
+    ask(chat, "I'm allergic to figs.")
+    answer = "\n".join(ask(chat, "What do you know about me?"))
+    assert all(known in answer for known in ("You live in York", "Mia is your sister", "kiwis", "figs"))
+
+
 def test_without_facts_the_answer_quotes_a_line(chat: Chat, memory: Memory) -> None:
     memory.observe("Tom waved at the lake.", speaker="Nora", said_at=FIRST, session="told")
     plain = ask(chat, "Tom waved at the lake?")

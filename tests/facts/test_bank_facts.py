@@ -14,6 +14,8 @@ import pytest
 
 from everthread import BadInput, BadQuery, Memory, NewLine, NewUnit, NotFound
 from everthread.bank.evidence import build_metadata
+from everthread.chat.character import Character
+from everthread.chat.character_banks import save_character
 from everthread.common.keys import (
     META_ECHO,
     META_GREETING,
@@ -49,6 +51,27 @@ def open_memory(store: Store | Path, bank: str | None = None) -> Memory:
 @pytest.fixture
 def memory(any_store: Store) -> Memory:
     return open_memory(any_store)
+
+
+def test_what_the_person_said_under_an_earlier_name_is_still_known_of_the_person(memory: Memory) -> None:
+    save_character(memory, Character("Fern", person="Hana"), "user")
+    memory.observe("I live in Leeds.", speaker="Hana", said_at=BEGUN)
+    assert [(fact.subject, fact.value) for fact in memory.facts()] == [("Hana", "Leeds")]
+    save_character(memory, Character("Fern", person="Jo"), "Hana")
+    for number, (speaker, taste) in enumerate((("Jo", "jazz"), ("Ben", "figs")), 1):
+        memory.observe(f"I like {taste}.", speaker=speaker, said_at=BEGUN + timedelta(hours=number))
+    facts = {(fact.subject, fact.value) for fact in memory.facts()}
+    assert facts == {("Jo", "Leeds"), ("Jo", "jazz"), ("Ben", "figs")}
+    assert memory.profile().entity.name == "Jo"
+
+
+def test_a_former_name_of_the_person_is_forgotten_with_its_lines(memory: Memory) -> None:
+    for former, name in (("user", "Hana"), ("Hana", "Jo")):
+        save_character(memory, Character("Fern", person=name), former)
+        memory.observe("I live in Leeds.", speaker=name)
+    memory.forget(speaker="Hana")
+    assert "Hana" not in str(memory.settings())
+    assert [fact.subject for fact in memory.facts()] == ["Jo"]
 
 
 def tell(memory: Memory, *texts: str, speaker: str = "Nora", **fields: Any) -> list[int]:

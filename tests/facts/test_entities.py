@@ -115,6 +115,22 @@ def test_what_a_speaker_is_called_is_the_name() -> None:
     assert [entity.aliases for entity in entities.find("user")] == [("user",)]
 
 
+def test_all_names_of_the_person_are_of_one_entity_that_is_called_by_the_present_one() -> None:
+    told = say(
+        ("Hana", "allergy", "figs"), ("user", "likes", "jazz"), ("Jo", "sister", "Hana"), ("Hana's cat", "kind", "cat")
+    )
+    entities = Entities(told, person_names=("Jo", "Hana", "user"))
+    assert subjects(entities) == ["Jo", "Jo", "Jo", "Jo's cat"]
+    assert [entity.aliases for entity in entities.find("hana")] == [("Jo's sister",)]
+    assert [entity.name for entity in Entities(told[:2], person_names=("Jo", "Hana", "user")).find("hana")] == ["Jo"]
+    assert subjects(Entities(told[:2], person_names=("user",))) == ["Hana", "user"]
+
+
+def test_what_the_person_is_called_by_an_own_statement_comes_before_the_name_of_the_setting() -> None:
+    told = say(("user", "name", "Johanna"), ("Jo", "likes", "jazz"))
+    assert subjects(Entities(told, person_names=("Jo", "user"))) == ["Johanna", "Johanna"]
+
+
 def test_two_of_one_name_differ_by_relations_that_exclude_each_other() -> None:
     said = say(
         ("Nora", "sister", "Mia", 1),

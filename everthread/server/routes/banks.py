@@ -14,7 +14,6 @@ from everthread.chat import character_banks
 from everthread.chat.character import Character
 from everthread.chat.character_library import open_character
 from everthread.common.keys import (
-    SETTING_CHARACTER,
     SETTING_MODEL_FACTS,
     SETTING_RECALL_FROM,
     SETTING_REMEMBER,
@@ -190,6 +189,8 @@ def change_bank_character(memory: WriteMemory, idempotency: Idempotency, body: C
 
 def _set_character_once(memory: Memory, idempotency: IdempotentRequest, character: Character) -> dict[str, Any]:
     """Save the bank's character once, and return the one that the bank has now."""
-    value = character.to_json()
-    idempotency.run_once(lambda: memory.set_setting(SETTING_CHARACTER, value), lambda _: True, lambda _: None)
+    former = character_banks.person_name(memory.settings())
+    idempotency.run_once(
+        lambda: character_banks.save_character(memory, character, former), lambda _: True, lambda _: None
+    )
     return bank_character(memory)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
-from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
+from everthread.common.keys import SETTING_FORMER_NAMES, SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.common.timestamps import from_micros, to_micros
 from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import Scope, ScopeName
@@ -158,14 +158,17 @@ def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[
 
 def _forget_names(db: Connection, bank: str) -> bool:
     """Remove the person's names that no line has any more; return whether there were any."""
-    names = units.get_setting(db, bank, SETTING_PERSON_NAMES)
-    if names is None:
-        return False
-    rows = db.execute("SELECT name FROM everthread.speaker WHERE bank_id = %s AND role = 'user'", (bank,))
-    kept = name_setting.keep_names(names, {name for (name,) in rows})
-    if kept != names:
-        units.put_setting(db, bank, SETTING_PERSON_NAMES, kept)
-    return kept != names
+    were_any = False
+    for setting in (SETTING_PERSON_NAMES, SETTING_FORMER_NAMES):
+        names = units.get_setting(db, bank, setting)
+        if names is None:
+            continue
+        rows = db.execute("SELECT name FROM everthread.speaker WHERE bank_id = %s AND role = 'user'", (bank,))
+        kept = name_setting.keep_names(names, {name for (name,) in rows})
+        if kept != names:
+            units.put_setting(db, bank, setting, kept)
+            were_any = True
+    return were_any
 
 
 def _delete_empty(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:

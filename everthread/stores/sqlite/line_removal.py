@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
+from everthread.common.keys import SETTING_FORMER_NAMES, SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.stores import name_setting, pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope, ScopeName
 from everthread.stores.errors import nothing_to_forget_error
@@ -128,9 +128,10 @@ def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
 
 def _forget_names(db: sqlite3.Connection) -> None:
     """Remove the person's names that no line has any more."""
-    if (names := units.get_setting(db, SETTING_PERSON_NAMES)) is not None:
-        speakers = {name for (name,) in db.execute("SELECT name FROM speaker WHERE role = 'user'")}
-        units.put_setting(db, SETTING_PERSON_NAMES, name_setting.keep_names(names, speakers))
+    for setting in (SETTING_PERSON_NAMES, SETTING_FORMER_NAMES):
+        if (names := units.get_setting(db, setting)) is not None:
+            speakers = {name for (name,) in db.execute("SELECT name FROM speaker WHERE role = 'user'")}
+            units.put_setting(db, setting, name_setting.keep_names(names, speakers))
 
 
 def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
