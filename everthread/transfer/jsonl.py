@@ -12,9 +12,9 @@ prepares a line for a bank that takes the numbers of the file.
     {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
 
 A message may have its time as created_at, createdAt or timestamp, also in seconds since 1970 from the year 2000 on, and
-its role, beside a name, as role_type. An unknown field, or a second field of the same meaning, becomes metadata of the
-line. An id becomes metadata too: it identifies a line only together with its text, because many files number their
-lines from 1.
+its role, beside a name, as role_type. A line without a time is undated. An unknown field, or a second field of the same
+meaning, becomes metadata of the line. An id becomes metadata too: it identifies a line only together with its text,
+because many files number their lines from 1.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def parse_objects(
     places: dict[str, str] | None = None,
     evidence: bool = False,
 ) -> Iterator[NewLine]:
-    """Yield the lines of JSON objects.
+    """Yield the lines of JSON objects; those without a time are undated.
 
     A parent is given by its key, because the bank assigns new numbers. A parent that is not among the lines before,
     because it was forgotten or not exported, is left out.
@@ -208,7 +208,8 @@ def parse_objects(
                 by_seq[seq] = key
             metadata = to_keys(line.metadata, by_seq) if evidence else _without_evidence(line.metadata)
             said_at = line.said_at or _find_other_time(value, tz)  # not for the key, which is that of earlier versions
-            yield check_line(replace(line, key=key, parent=parent, metadata=metadata, said_at=said_at), path, where)
+            placed = replace(line, key=key, parent=parent, metadata=metadata, said_at=said_at, undated=said_at is None)
+            yield check_line(placed, path, where)
 
 
 def _take_role_type(value: Mapping[str, object]) -> Mapping[str, object]:

@@ -36,7 +36,7 @@ def read(
     first = next((line for line in lines if line.role != "system"), None)
     session = make_session_id(path, hash_parts(first.key)) if first else None
     for line in lines:
-        yield replace(line, session=line.session or session, undated=line.said_at is None)
+        yield replace(line, session=line.session or session)
 
 
 def _load_messages(path: Path) -> list[object]:

@@ -98,6 +98,16 @@ def test_a_line_needs_only_a_text(tmp_path: Path) -> None:
     assert (line.text, line.speaker, line.role, line.said_at, line.session) == (" Hello ", "user", "user", None, None)
 
 
+def test_a_line_without_a_time_is_undated_also_among_dated_ones(tmp_path: Path) -> None:
+    dated, undated = {"text": "a", "said_at": "2019-03-04T05:06"}, {"text": "b"}
+    path = write_records(tmp_path, dated, undated, dated)
+    assert [line.undated for line in read(path)] == [False, True, False]
+    with Memory.open("b", store=tmp_path / "banks", embedder="hash") as bank:
+        for _ in range(2):
+            bank.observe_many(read(path))
+        assert [line.is_undated for line in bank.lines()] == [False, True, False]
+
+
 def test_chat_api_messages_are_read(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     path = write_records(
