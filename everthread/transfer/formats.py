@@ -40,7 +40,7 @@ OWN_OPTIONS = {  # of single services, and of WhatsApp
 FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
-    "transcript": ("assistant", "tz", "me", "findings"),
+    "transcript": ("assistant", "tz", "me", "findings", "left_out"),
     "whatsapp": ("only", "assistant", "tz", "me", *OWN_OPTIONS["whatsapp"], "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
@@ -76,7 +76,7 @@ def open_reader(
     """Open a file of conversations, or several.
 
     Args:
-        path: the file; of another service's export also an archive or a folder; or several of these and transcripts.
+        path: the file, or the archive or folder with an export or transcripts; or several of these.
         format: one of `FORMATS`; without it, the one that the file's name and first lines indicate.
         only: conversations of a data set or an export to read; without any, all.
         assistant: names under which the chatbot speaks.
@@ -149,7 +149,7 @@ def _recognize_files(paths: Sequence[Path], format: str | None, left_out: Collec
     transcripts = _find_transcripts(paths, services, left_out) if len(paths) > 1 else []
     is_mixed = bool(services) or 0 < len(transcripts) < len(paths)
     chats = _find_whatsapp_chats(paths, left_out) if is_mixed else []
-    name = services[0] if services else "transcript" if transcripts else _recognize(paths[0])
+    name = services[0] if services else "transcript" if transcripts else _recognize(paths[0], left_out)
     return _Recognized(name, services, chats, transcripts, is_mixed)
 
 
@@ -230,7 +230,8 @@ def _open_services(
         readers.append(partial(whatsapp.read, found.chats, **shared, among_others=True))
     if found.transcripts and not given["only"]:  # they have no titles
         shared = {option: value for option, value in given.items() if option in FORMATS["transcript"]}
-        readers.append(partial(transcript.read, found.transcripts, **{**shared, "findings": findings}))
+        shared |= {"findings": findings, "left_out": left_out}
+        readers.append(partial(transcript.read, found.transcripts, **shared))
     return lambda: chain.from_iterable(reader() for reader in readers)
 
 
@@ -259,13 +260,18 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
         if len(paths) == 1:
             check_is_chat(paths[0], export)
     for path in paths:
-        if (path.is_dir() or is_archive(path)) and not _has_whatsapp_chat(path, left_out):
+        is_unknown = (path.is_dir() or is_archive(path)) and not _has_whatsapp_chat(path, left_out)
+        if is_unknown and not _has_transcripts(path, left_out):
             raise _build_unrecognised(path, left_out)
     return []
 
 
 def _build_unrecognised(path: Path, left_out: Collection[Path]) -> BadFile:
-    """Build the error of an archive or a folder without a chat."""
+    """Build the error of an archive or a folder without a chat that can be read in it."""
+    from everthread.transfer.unread_chats import find_unread
+
+    for error in find_unread(path, False, left_out):
+        return error
     with open_export([path], left_out) as export:
         check_is_chat(path, export)
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
@@ -297,18 +303,29 @@ def _recognize_among_others(path: Path, services: Collection[str], left_out: Col
     Raises:
         BadFile: the file is no chat, or in no known format.
     """
-    if not path.is_file() or is_archive(path) or path.name.endswith(CHANGE_SUFFIXES):
+    if not path.is_file() or is_archive(path):
+        return "transcript" if _has_transcripts(path, left_out) else None
+    if path.name.endswith(CHANGE_SUFFIXES):
         return None
     with open_export([path], left_out) as export:
         if find_services(export) or _has_whatsapp_chat(path, left_out):
             return None
         check_is_chat(path, export)
     try:
-        return _recognize(path)
+        return _recognize(path, left_out)
     except ConfigError as error:  # JSON
         if services:
             return None  # a part of an export, such as its settings
         raise file_error(path, "", error.message, "import it by itself, with its format") from None
+
+
+def _has_transcripts(path: Path, left_out: Collection[Path]) -> bool:
+    """Return whether transcripts are read in an archive or a folder: without exports, which may have texts attached."""
+    from everthread.transfer import transcript
+
+    with open_export([path], left_out) as export:
+        has_exports = bool(find_services(export)) or _has_whatsapp_chat(path, left_out)
+        return not has_exports and bool(transcript.list_transcripts(export))
 
 
 def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:
@@ -320,10 +337,10 @@ def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:
         return False
 
 
-def _recognize(path: Path) -> str:
-    """Return the format of a file, by its name and its first lines."""
+def _recognize(path: Path, left_out: Collection[Path]) -> str:
+    """Return the format of a file, by its name and its first lines; of an archive or a folder, by what is in it."""
     if path.is_dir() or is_archive(path):
-        return "whatsapp"  # otherwise `_find_services` raised an error
+        return "whatsapp" if _has_whatsapp_chat(path, left_out) else "transcript"  # or `_find_services` raised an error
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"
     if path.suffix.lower() != ".json":

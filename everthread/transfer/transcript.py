@@ -32,22 +32,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import looks_like_date, parse_clock, parse_moment
-from everthread.transfer.files import (
-    KeyGenerator,
-    check_line,
-    file_error,
-    make_session_id,
-    read_numbered_lines,
-    shorten,
-)
+from everthread.transfer.files import KeyGenerator, check_line, file_error, make_session_id, shorten
 from everthread.transfer.services.chatlist import PERSON
+from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.transcript_styles import (
     MAX_HEAD_LINES,
@@ -60,6 +55,9 @@ from everthread.transfer.transcript_styles import (
 from everthread.types import NewLine, Role
 
 MIDNIGHT_GAP = timedelta(hours=12)
+TEXT_NAMES = ("*.txt", "*.md", "*.markdown")  # of transcripts in an archive or a folder
+ABOUT = ("readme", "license", "changelog", "agents", "claude")  # begin the names of texts for people, or for agents
+HEAD_BYTES = 2**16  # of a text, in which it shows whether it is a transcript
 MAX_NAME_CHARS = 40  # a longer text before a colon is part of a sentence
 MAX_NAME_WORDS = 4
 PARTICLES = frozenset(
@@ -80,33 +78,45 @@ def read(
     tz: tzinfo = UTC,
     me: str | None = None,
     findings: Findings | None = None,
+    left_out: Collection[Path] = (),
 ) -> Iterator[NewLine]:
     """Yield the messages of a transcript as lines, those before the first date as undated.
 
     A session is named after the file and its first message, for example "diary-3f9a2c01".
 
     Args:
-        path: the file, or several that are read one after the other.
+        path: the file, the archive or the folder with transcripts, or several of these, read one after the other.
         assistant: the speakers that are the bot.
         tz: the zone of times.
         me: the name of the person, who may be called "You" or "Me" in the file.
         findings: filled with the speaker who is the person, if the file shows it.
+        left_out: files and archives that are not read.
 
     Raises:
         BadFile: a line is invalid.
     """
-    for file in [path] if isinstance(path, Path) else path:
-        yield from _read_file(file, assistant, tz, me, findings)
+    with ExitStack() as stack:
+        for place in [path] if isinstance(path, Path) else path:
+            export = stack.enter_context(open_export([place], left_out))
+            for file in list_transcripts(export) if place.is_dir() or is_archive(place) else export.files:
+                yield from _read_file(file, assistant, tz, me, findings)
 
 
-def looks_like_chat(lines: Sequence[str], path: Path) -> bool:
-    """Return whether a text that begins with these lines is a transcript: with times, or of speakers who take turns.
+def list_transcripts(export: Export) -> list[ExportFile]:
+    """Return the transcripts in an archive or a folder."""
+    return [file for file in export.named(*TEXT_NAMES) if is_transcript(file)]
+
+
+def is_transcript(file: ExportFile) -> bool:
+    """Return whether a text is a transcript: with times, or of speakers who take turns.
 
     A list of properties, such as `Version: 2`, has as many names as lines.
     """
-    numbered = list(enumerate(lines, 1))
+    if file.name.rpartition("/")[2].lower().startswith(ABOUT):
+        return False
+    numbered = list(enumerate(file.read_beginning(HEAD_BYTES).decode(errors="ignore").splitlines(), 1))
     try:
-        messages = list(_read_messages(path, numbered, UTC, _find_style(path, numbered, UTC)))
+        messages = list(_read_messages(file, numbered, UTC, _find_style(file, numbered, UTC)))
     except BadFile:
         return False
     names = {message.name for message in messages if not message.name.isupper()}  # not `ERROR: …` in a log
@@ -115,22 +125,21 @@ def looks_like_chat(lines: Sequence[str], path: Path) -> bool:
 
 
 def _read_file(
-    path: Path, assistant: Collection[str], tz: tzinfo, me: str | None, findings: Findings | None
+    file: ExportFile, assistant: Collection[str], tz: tzinfo, me: str | None, findings: Findings | None
 ) -> Iterator[NewLine]:
     keys, session, name = KeyGenerator(), 0, ""
-    style = _find_style(path, read_numbered_lines(path), tz)
-    for message in _read_messages(path, read_numbered_lines(path), tz, style):
+    style = _find_style(file, file.numbered_lines(), tz)
+    for message in _read_messages(file, file.numbered_lines(), tz, style):
         words = "\n".join(part for part in message.parts if part)
         if not words:
-            what = f"{message.name} says nothing"
-            raise file_error(path, f"line {message.number}", what, "remove the line, or write what was said")
+            raise _line_error(file, message.number, f"{message.name} says nothing", "remove it, or write what was said")
         local_time = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
         is_first = message.session != session
         if is_first:
             keys.start_session()
         key = keys.next_key(local_time, message.name, words, timed=message.timed)
         if is_first:
-            session, name = message.session, make_session_id(path, key)
+            session, name = message.session, make_session_id(PurePosixPath(file.name), key)
         role: Role = "assistant" if message.name in assistant else "user"
         role = role if assistant else find_role(message.name, in_style=style is not None)
         is_me = role == "user" and is_person(message.name)
@@ -139,7 +148,7 @@ def _read_file(
             findings.owners[speaker] = 1
         text = remove_furniture(message.name, words) if style is not None and role == "assistant" else words
         line = NewLine(text, speaker, role, message.said_at, name, key=key, undated=message.said_at is None)
-        yield check_line(line, path, f"line {message.number}")
+        yield check_line(line, file.path, file.locate(message.number))
 
 
 @dataclass(slots=True)
@@ -202,15 +211,17 @@ class _Clock:
         return self.last
 
 
-def _find_style(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo) -> Style | None:
+def _find_style(file: ExportFile, lines: Iterable[tuple[int, str]], tz: tzinfo) -> Style | None:
     """Return the style of a transcript that begins neither with a message nor with a date; None for another one."""
     head = list(islice((text for _, line in lines if (text := line.strip())), MAX_HEAD_LINES))
     first = head[0] if head else ""
-    is_plain = _parse_header(first, tz) is not None or _start_message(path, 1, first, _Clock(tz)) is not None
+    is_plain = _parse_header(first, tz) is not None or _start_message(file, 1, first, _Clock(tz)) is not None
     return None if is_plain else find_style(head)
 
 
-def _read_messages(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo, style: Style | None) -> Iterator[_Message]:
+def _read_messages(
+    file: ExportFile, lines: Iterable[tuple[int, str]], tz: tzinfo, style: Style | None
+) -> Iterator[_Message]:
     clock = _Clock(tz)
     message: _Message | None = None
     for number, line in lines:
@@ -226,12 +237,10 @@ def _read_messages(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo, sty
         header = _parse_header(text, tz)
         if header is not None:
             clock.start_session(header)
-        started = None if header else _start_message(path, number, text, clock)
+        started = None if header else _start_message(file, number, text, clock)
         if started is None and header is None:
             if message is None:
-                raise file_error(
-                    path, f"line {number}", f"{shorten(text)} has no speaker", "begin a message with 'Name: '"
-                )
+                raise _line_error(file, number, f"{shorten(text)} has no speaker", "begin a message with 'Name: '")
             message.parts.append(text)
             continue
         if message is not None:
@@ -241,33 +250,37 @@ def _read_messages(path: Path, lines: Iterable[tuple[int, str]], tz: tzinfo, sty
         yield message
 
 
-def _start_message(path: Path, number: int, text: str, clock: _Clock) -> _Message | None:
+def _start_message(file: ExportFile, number: int, text: str, clock: _Clock) -> _Message | None:
     """Return the message that begins on this line; None if the line continues another."""
     stamped = _WITH_STAMP.fullmatch(text)
     try:
         stamp = clock.parse_stamp(stamped["stamp"]) if stamped else None
     except ValueError:
         what = f"the time {shorten(text[:20])} has no date"
-        raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
+        raise _line_error(file, number, what, "write the date above it, or in the brackets") from None
     except OverflowError:
-        raise _time_overflow_error(path, number) from None
+        raise _time_overflow_error(file, number) from None
     match = _MESSAGE.fullmatch(stamped["rest"] if stamped else text)
     if match is None or not _is_name(match["name"].strip()):
         match = None
     if stamp is None and _is_invalid_time(stamped["stamp"] if stamped and match else "", text):
         what = f"{shorten(text[:30])} begins with an invalid or ambiguous time"
-        raise file_error(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
+        raise _line_error(file, number, what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None
     try:
         said_at = clock.advance(stamp)
     except OverflowError:
-        raise _time_overflow_error(path, number) from None
+        raise _time_overflow_error(file, number) from None
     return _Message(number, match["name"].strip(), clock.session, said_at, stamp is not None, [match["text"].strip()])
 
 
-def _time_overflow_error(path: Path, number: int) -> BadFile:
-    return file_error(path, f"line {number}", "its time comes after the year 9999", "correct the date above it")
+def _time_overflow_error(file: ExportFile, number: int) -> BadFile:
+    return _line_error(file, number, "its time comes after the year 9999", "correct the date above it")
+
+
+def _line_error(file: ExportFile, number: int, what: str, remedy: str) -> BadFile:
+    return file_error(file.path, file.locate(number), what, remedy)
 
 
 def _is_invalid_time(stamp: str, text: str) -> bool:

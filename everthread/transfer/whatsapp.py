@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 from everthread.bank.validation import MAX_TITLE_CHARS
 from everthread.errors import BadFile
 from everthread.transfer.bank_file import SessionLabel
-from everthread.transfer.files import KeyGenerator, check_line, file_error, number_lines, shorten
+from everthread.transfer.files import KeyGenerator, check_line, file_error, shorten
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
 from everthread.transfer.types import DATE_ORDERS
 from everthread.transfer.whatsapp_phrases import (
@@ -190,7 +190,7 @@ def _read_chat(
             metadata = {"attachments": files} if (files := find_files(full_text)) else {}
             text = strip_media_note(full_text)
             line = NewLine(text, name, role, said_at.replace(tzinfo=tz), metadata=metadata, key=key)
-            yield check_line(line, chat.file.path, chat.place(number))
+            yield check_line(line, chat.file.path, chat.file.locate(number))
 
 
 def is_whatsapp_export(path: Path, left_out: Collection[Path] = ()) -> bool:
@@ -254,7 +254,7 @@ def _list_chats(export: Export) -> list[Chat]:
 
 
 def _begins_like_chat(chat: Chat) -> bool:
-    first = next((line for _, line in chat.read_lines() if line.strip()), "")
+    first = next((line for _, line in chat.file.numbered_lines() if line.strip()), "")
     stamp = match_stamp(first)
     return stamp is not None and (stamp.shows_export or not set(MARKS).isdisjoint(first))
 
@@ -284,25 +284,20 @@ class Chat:
         end = next((number for number, word in enumerate(words) if word in TITLE_PREPOSITIONS), len(words))
         return " ".join(words[end + 1 :])[:MAX_TITLE_CHARS].strip() or None if found else None
 
-    def read_lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines with their numbers."""
-        with self.file.open() as opened:
-            yield from number_lines(opened, self.file.path)
-
     def read_stamps(self) -> Iterator[Stamp]:
         """Yield the stamps of the lines that have one."""
-        return (stamp for _, line in self.read_lines() if (stamp := match_stamp(line)) is not None)
+        return (stamp for _, line in self.file.numbered_lines() if (stamp := match_stamp(line)) is not None)
 
     def read_messages(self, reading: Reading) -> Iterator[tuple[int, Stamp, str]]:
         """Yield for each message the number and the stamp of its first line, and its name and text with all lines."""
         first_line: tuple[int, Stamp] | None = None
         content: list[str] = []
-        for number, line in self.read_lines():
+        for number, line in self.file.numbered_lines():
             stamp = match_stamp(line)
             if stamp is None or not reading.begins_message(stamp):
                 if first_line is None and line.strip():
                     what = f"{shorten(line)} is not the beginning of a message"
-                    raise file_error(self.file.path, self.place(number), what, "give the file as exported")
+                    raise file_error(self.file.path, self.file.locate(number), what, "give the file as exported")
                 content.append(line)
                 continue
             if first_line is not None:
@@ -310,11 +305,6 @@ class Chat:
             first_line, content = (number, stamp), [stamp.content]
         if first_line is not None:
             yield *first_line, "\n".join(content)
-
-    def place(self, number: int) -> str:
-        """Describe a line for a message; of a file in an archive or a folder with its name."""
-        name = self.file.name
-        return f"line {number}" if name == self.file.path.name else f"{name}, line {number}"
 
 
 def _split_name(content: str) -> tuple[str, str]:
@@ -380,10 +370,10 @@ def _parse_said_at(chat: Chat, number: int, stamp: Stamp, reading: Reading) -> d
         order = DATE_ORDERS[reading.order]
         what = f"invalid time: {shorten(stamp.date)}, {shorten(stamp.time)}, read with the {order} first"
         raise file_error(
-            chat.file.path, chat.place(number), what, "correct the date: the whole file must be in one order"
+            chat.file.path, chat.file.locate(number), what, "correct the date: the whole file must be in one order"
         ) from None
     if not is_possible(said_at.date()):
         what = f"{shorten(stamp.date)} would be a day of {said_at.year}, so it is of another calendar"
         remedy = "choose the Gregorian calendar in the phone's settings, and export the chat again"
-        raise file_error(chat.file.path, chat.place(number), what, remedy)
+        raise file_error(chat.file.path, chat.file.locate(number), what, remedy)
     return said_at

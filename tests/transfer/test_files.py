@@ -133,7 +133,7 @@ def test_an_archive_is_recognised(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
     with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
-        list(open_reader(path, "transcript")())
+        list(open_reader(path, "jsonl")())
     with zipfile.ZipFile(path, "w"):
         pass
     with pytest.raises(BadFile, match="this is a zip archive"):

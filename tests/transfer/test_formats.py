@@ -3,12 +3,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import make_archive
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from everthread.errors import BadFile, ConfigError
 from everthread.transfer.formats import open_reader
+from transfer.services.chatgpt_export import save_zip
 
 UNPRIVILEGED_UID = 65_534  # without rights
 
@@ -120,6 +122,26 @@ def test_several_files_are_read_in_their_own_formats_with_the_keys_that_each_has
     for some in (paths, paths[::-1], paths[:2]):
         together = {line.key: line.text for line in open_reader(some, strict=strict)()}
         assert together == (alone if len(some) == 4 else dict(list(alone.items())[:4]))
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_transcripts_in_an_archive_or_a_folder_are_read_with_the_keys_that_each_has_by_itself(
+    tmp_path: Path, is_folder: bool
+) -> None:
+    (folder := tmp_path / "chats").mkdir()
+    paths = write_files(folder, a_md=TRANSCRIPT, b_txt=COPIED_PAGE)
+    write_files(folder, readme_md=TRANSCRIPT, list_txt="Buy a fern.\n")
+    source = folder if is_folder else Path(make_archive(str(tmp_path / "all"), "zip", folder))
+    alone = {line.key: line for path in paths for line in open_reader(path)()}
+    assert {line.key: line for line in open_reader(source, assistant=["ChatGPT"])()} == alone
+    more = write_files(tmp_path, c_csv=TABLE, d_txt="Cem: Hello.\n")
+    assert len(list(open_reader([source, *more])())) == len(alone) + 3
+
+
+def test_an_error_in_a_transcript_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> None:
+    archive = save_zip(tmp_path / "all.zip", {"a.md": TRANSCRIPT.encode() * 3000 + b"Ann:\n"})
+    with pytest.raises(BadFile, match=r"all\.zip, a\.md, line 6001: Ann says nothing"):
+        list(open_reader(archive)())
 
 
 def test_transcripts_are_not_among_the_conversations_that_are_chosen_by_title(tmp_path: Path) -> None:

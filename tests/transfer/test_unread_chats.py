@@ -11,23 +11,20 @@ from transfer.services.chatgpt_export import save_zip
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
 from transfer.test_formats import COPIED_PAGE, TABLE, TRANSCRIPT, WHATSAPP_CHAT
 
-TEXT = "a transcript is not read in an archive or a folder; import it by itself"
+TEXT = "beside exports, a transcript is not read"
+ROWS = '{"text": "One.", "said_at": "2024-01-01T00:00:00Z"}\n{"text": "Two.", "said_at": "2024-01-01T00:00:00Z"}\n'
 CHATS = {
     "ann/chat.md": (TRANSCRIPT, TEXT),
     "page.txt": (COPIED_PAGE, TEXT),
     "dated.txt": ("[2024-05-01 18:05] Ann: I have moved.\n", TEXT),
     "odd.txt": (
         WHATSAPP_CHAT,
-        "beside other exports, a chat of WhatsApp is only read under the name that WhatsApp gave it; "
-        "import it by itself",
+        "beside other exports, a chat of WhatsApp is only read under the name that WhatsApp gave it",
     ),
-    "bank.jsonl": (
-        '{"text": "One.", "said_at": "2024-01-01T00:00:00Z"}\n{"text": "Two.", "said_at": "2024-01-01T00:00:00Z"}\n',
-        "format jsonl is not read in an archive or a folder; import it by itself",
-    ),
+    "bank.jsonl": (ROWS, "format jsonl is not read in an archive or a folder"),
     "api.json": (
         json.dumps([{"role": "user", "content": "Hi"}]),
-        "format messages is not read in an archive or a folder; import it by itself",
+        "format messages is not read in an archive or a folder",
     ),
 }
 OTHERS = {
@@ -57,16 +54,25 @@ def test_chats_in_an_archive_or_a_folder_that_are_not_read_are_named_and_other_t
 ) -> None:
     source = check_file(path := save_all(tmp_path, is_folder))
     assert source.line_count == 2
-    assert source.contents.broken == {name: reason for name, (_, reason) in CHATS.items()}
-    with pytest.raises(BadFile, match="not read in an archive or a folder; import it by itself"):
+    assert source.contents.broken == {
+        name: f"{reason}; import it by itself" + (f": {path / name}" if is_folder else "")
+        for name, (_, reason) in CHATS.items()
+    }
+    with pytest.raises(BadFile, match=r"is not read.*; import it by itself"):
         check_file(path, strict=True)
 
 
 def test_a_transcript_beside_chats_of_whatsapp_is_named(tmp_path: Path) -> None:
     archive = save_zip(tmp_path / "a.zip", {"odd.txt": WHATSAPP_CHAT.encode(), "chat.md": TRANSCRIPT.encode()})
-    assert check_file(archive).contents.broken == {"chat.md": TEXT}
-    with pytest.raises(BadFile, match=r"a\.zip, chat\.md: a transcript is not read"):
+    assert check_file(archive).contents.broken == {"chat.md": f"{TEXT}; import it by itself"}
+    with pytest.raises(BadFile, match=r"a\.zip, chat\.md: beside exports, a transcript is not read"):
         check_file(archive, strict=True)
+
+
+def test_a_folder_in_which_no_chat_is_read_is_refused_with_the_file_to_import(tmp_path: Path) -> None:
+    (file := tmp_path / "bank.jsonl").write_text(ROWS)
+    with pytest.raises(BadFile, match=rf"bank\.jsonl: format jsonl is not read in .*; import it by itself: {file}"):
+        check_file(tmp_path)
 
 
 def test_a_text_that_a_service_wrote_beside_the_same_chat_is_not_named(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from everthread.errors import BadFile
-from everthread.transfer.files import as_utf8, file_error, parse_json, raise_unreadable
+from everthread.transfer.files import as_utf8, file_error, number_lines, parse_json, raise_unreadable
 from everthread.transfer.services.json_stream import read_elements, read_head, read_members, read_nested
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
@@ -206,6 +206,19 @@ class ExportFile:
         """
         with self.open() as file:
             return self._read_value(file.read).decode()
+
+    def numbered_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines of text with their numbers, as `files.number_lines`.
+
+        Raises:
+            BadFile: the file can't be read, or is not UTF-8.
+        """
+        with self.open() as file:
+            yield from number_lines(file, self.path)
+
+    def locate(self, number: int) -> str:
+        """Return the place of a line for a message; of a file in an archive or a folder with its name."""
+        return ", ".join(filter(None, (self._place, f"line {number}")))
 
     def _read_value(self, read: Callable[[int], bytes], row: str = "") -> bytes:
         """Return what is read of a file, a row or all of it. Raises BadFile if it is too large for the memory."""
