@@ -240,7 +240,8 @@ def _show_contents(contents: FileContents) -> None:
 
 def _render_conversation(conversation: FileConversation) -> str:
     span = _format_span(conversation.first_at, conversation.last_at)
-    return f"{span:<24} {conversation.messages:>6}  {conversation.title or conversation.id}"
+    name = conversation.title or conversation.opening or conversation.id
+    return f"{span:<24} {conversation.messages:>6}  {name}"
 
 
 def _format_span(first: datetime | None, last: datetime | None) -> str:

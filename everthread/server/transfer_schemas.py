@@ -42,13 +42,15 @@ class ImportView(View):
 
 
 class FileConversationView(View):
-    """A conversation in a file. messages does not count those that were edited or regenerated away."""
+    """A conversation in a file. messages does not count those that were edited or regenerated away; opening is the
+    beginning of the first of them that has words."""
 
     id: str
     title: str | None
     messages: int
     first_at: datetime | None
     last_at: datetime | None
+    opening: str
 
 
 class FileSpeakerView(View):

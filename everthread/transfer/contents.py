@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from everthread.text.sentences import shorten
 from everthread.transfer.bank_file import SessionLabel
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.services.registry import name_service
@@ -14,9 +15,14 @@ from everthread.transfer.types import FileContents, FileConversation, FileSpeake
 from everthread.types import NewLine, Role
 
 
+MAX_OPENING_TOKENS = 12
+MAX_OPENING_CHARS = 200  # that are looked at for it
+
+
 @dataclass(slots=True)
 class _Conversation:
     messages: int = 0
+    opening: str = ""
     first_at: datetime | None = None
     last_at: datetime | None = None
 
@@ -41,6 +47,7 @@ class ContentsCounter:
             self._retracted += 1
             return
         found.messages += 1
+        found.opening = found.opening or shorten(" ".join(line.text[:MAX_OPENING_CHARS].split()), MAX_OPENING_TOKENS)
         self._speakers[line.speaker, line.role] += 1
         if (at := line.said_at) is not None:
             found.first_at = at if found.first_at is None else min(found.first_at, at)
@@ -55,7 +62,7 @@ class ContentsCounter:
         """
         titles = {name: label.title for name, label in labels.items()}
         conversations = tuple(
-            FileConversation(name, titles.get(name), found.messages, found.first_at, found.last_at)
+            FileConversation(name, titles.get(name), found.messages, found.first_at, found.last_at, found.opening)
             for name, found in self._conversations.items()
         )
         speakers = tuple(FileSpeaker(name, role, number) for (name, role), number in self._speakers.most_common())
@@ -80,7 +87,8 @@ class ContentsCounter:
 
 def _guess_me(speakers: tuple[FileSpeaker, ...], findings: Findings) -> str | None:
     """Return the speaker whose file it is: as the export says, or else the only one who talks to an assistant."""
-    if findings.owners:
-        return findings.owners.most_common(1)[0][0]
+    names = {speaker.name for speaker in speakers}
+    if owner := next((name for name, _ in findings.owners.most_common() if name in names), None):
+        return owner
     people = [speaker.name for speaker in speakers if speaker.role == "user"]
     return people[0] if len(people) == 1 and len(speakers) > 1 else None

@@ -13,13 +13,15 @@ DATE_ORDERS = {"dmy": "day", "mdy": "month", "ymd": "year"}  # what comes first
 
 @dataclass(frozen=True, slots=True)
 class FileConversation:
-    """A conversation in a file. messages does not count those that were edited or regenerated away."""
+    """A conversation in a file. messages does not count those that were edited or regenerated away; opening is the
+    beginning of the first of them that has words."""
 
     id: str
     title: str | None
     messages: int
     first_at: datetime | None
     last_at: datetime | None
+    opening: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -396,7 +396,7 @@ def test_an_export_of_a_service_is_listed_and_then_imported(client: Client, tmp_
     file = save_zip(tmp_path / "export.zip", {"conversations-000.json": [*talks, None]}).read_bytes()
     contents = client.preview_import(file, name="export.zip", me="Nora", only="Cats")
     at = datetime.fromtimestamp(START, UTC)
-    assert contents.conversations == (FileConversation("cats", "Cats", 2, at, at),)
+    assert contents.conversations == (FileConversation("cats", "Cats", 2, at, at, "a"),)
     assert contents.speakers == (FileSpeaker("Nora", "user", 1), FileSpeaker("ChatGPT", "assistant", 1))
     assert (contents.services, contents.me, contents.assistant) == (("ChatGPT",), "Nora", "ChatGPT")
     assert client.banks() == []

@@ -235,4 +235,4 @@ class ConversationList {
   }
 }
 
-const nameOf = ({ title, id }) => title || id || t("sessions.untitled");
+const nameOf = ({ title, opening, id }) => title || opening || id;
