@@ -14,7 +14,6 @@ from everthread.transfer.services.registry import name_service
 from everthread.transfer.types import FileContents, FileConversation, FileSpeaker
 from everthread.types import NewLine, Role
 
-
 MAX_OPENING_TOKENS = 12
 MAX_OPENING_CHARS = 200  # that are looked at for it
 

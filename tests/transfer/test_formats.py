@@ -76,6 +76,13 @@ def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, tex
         open_reader(path)
 
 
+@pytest.mark.parametrize("name", ["chat.txt", "chat.json", "chat.csv", "chat.zip", "chat"])
+def test_an_empty_file_is_rejected_as_such(tmp_path: Path, name: str) -> None:
+    (path := tmp_path / name).touch()
+    with pytest.raises(BadFile, match="the file is empty; give a file with content"):
+        open_reader(path)
+
+
 def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError,

@@ -1,5 +1,7 @@
 """LINE's chats, as its apps for phones export them in text: a heading, dates on separate lines, and rows of columns.
 
+LINE for PC writes rows with blanks between the columns, which don't show where a name ends. Such a chat is broken.
+
 [LINE] Chat history with Ann
 Saved on: 2024/05/06 18:00
 
@@ -15,7 +17,7 @@ from datetime import date, datetime, tzinfo
 
 from everthread.transfer.dates import parse_clock
 from everthread.transfer.files import number_lines
-from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
+from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.entries import CALLS, NO_WORDS, NOTICES, fill_conversation
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_text
@@ -38,23 +40,40 @@ _WORDLESS = re.compile(
     re.IGNORECASE,
 )
 _CALL = "☎"
+_OF_PC = re.compile(  # a date, and a row with blanks; not the row of a transcript
+    r"(?:\[LINE\][^\n]*\n[^\n]*\n\s{0,9})?\d{4}\.\d{2}\.\d{2} [^\n]{1,20}\n\d{2}:\d{2} (?![^\n:]{1,40}:\s)[^\n\t]*\n"
+)
+_HEAD_BYTES = 2**12
 
 
 def recognises(export: Export) -> bool:
     """Return whether there is a chat of LINE."""
-    return any(map(_is_chat, export.named("*.txt")))
+    return any(_is_chat(file) or _is_of_pc(file) for file in export.named("*.txt"))
 
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats, one a file."""
-    for file in filter(_is_chat, export.named("*.txt")):
-        title = _find_title(_read_heading(file))
-        rows = ({"at": at, "row": row} for at, row in _read_rows(file, options.tz))
-        yield from fill_conversation(Conversation(title, (), title=title), rows, _convert_row)
+    for file in export.named("*.txt"):
+        if _is_of_pc(file):
+            reason = "LINE for PC does not show where a name ends; export the chat with LINE on the phone"
+            yield BrokenConversation(file.name, reason)
+        elif _is_chat(file):
+            yield from _read_chat(file, options.tz)
+
+
+def _read_chat(file: ExportFile, tz: tzinfo) -> Iterator[Entry]:
+    title = _find_title(_read_heading(file))
+    rows = ({"at": at, "row": row} for at, row in _read_rows(file, tz))
+    return fill_conversation(Conversation(title, (), title=title), rows, _convert_row)
 
 
 def _is_chat(file: ExportFile) -> bool:
     return file.read_beginning(len(_MARK)) == _MARK.encode()
+
+
+def _is_of_pc(file: ExportFile) -> bool:
+    head = file.read_beginning(_HEAD_BYTES).decode(errors="ignore").replace("\r\n", "\n")
+    return _OF_PC.match(head) is not None
 
 
 def _read_heading(file: ExportFile) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from everthread.errors import BadFile
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.importing import check_file
 from transfer.services.companion_examples import LINE_CHAT
@@ -39,6 +40,18 @@ def test_headings_dates_and_times_are_read_in_other_languages(
         ("Ann", "hi", "2024-05-06 18:05:00+00:00")
     ]
     assert [each.title for each in source.contents.conversations] == ["Ann"]
+
+
+@pytest.mark.parametrize("heading", ["", "[LINE] Annのトーク履歴\n保存日時：2024/05/07 10:00\n\n"])
+def test_a_chat_from_line_for_pc_is_refused_with_the_export_that_can_be_read(tmp_path: Path, heading: str) -> None:
+    (path := tmp_path / "chat.txt").write_text(
+        f"{heading}2024.05.06 月曜日\r\n18:05 Ann Baker hi\r\n", encoding="utf-8"
+    )
+    with pytest.raises(BadFile, match="does not show where a name ends; export the chat with LINE on the phone"):
+        check_file(path)
+    path.write_text("2024.05.06 Monday\n18:05 Ann Baker: hi\n")
+    with pytest.raises(BadFile, match="'18:05 Ann Baker: hi' has no speaker"):
+        check_file(path)
 
 
 def test_rows_with_impossible_times_are_undated(tmp_path: Path) -> None:
