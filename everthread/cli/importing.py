@@ -19,6 +19,7 @@ from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.transfer import importing, many_banks
 from everthread.transfer.dates import parse_zone
+from everthread.transfer.encodings import recode
 from everthread.transfer.files import spool_input
 from everthread.transfer.formats import FORMATS
 from everthread.transfer.types import DATE_ORDERS, AmbiguousDate, FileContents, FileConversation
@@ -54,6 +55,9 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
     help="The order of day, month and year in dates of WhatsApp or a table. Default: inferred.",
 )
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
+@click.option(
+    "--encoding", metavar="NAME", help="The encoding of FILE, such as gb18030 or cp1252. Default: UTF-8 or UTF-16."
+)
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @yes_option
 @json_option
@@ -66,6 +70,7 @@ def import_(
     only_list: bool,
     forgets: bool,
     form: str | None,
+    encoding: str | None,
     tz: str | None,
     facts_as: str,
     yes: bool,
@@ -87,7 +92,10 @@ def import_(
         raise BadInput("with --json there is no confirmation; pass --yes as well, to forget the lines for good")
     zone = None if tz is None else parse_zone(tz)
     with ExitStack() as stack:
-        paths = [stack.enter_context(spool_input(file)) for file in files]
+        paths = [stack.enter_context(spool_input(file, copies_files=encoding is not None)) for file in files]
+        if encoding is not None:
+            for path in paths:
+                recode(path, encoding)
         if sys.stderr.isatty():  # an export of gigabytes is read for a while before the bar begins
             click.echo(escape_control_chars(f"reading {', '.join(path.name for path in paths)} …"), err=True)
         source = importing.check_file(paths, form, tz=zone, facts_as_lines=facts_as == "lines", **options)

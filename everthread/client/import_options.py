@@ -23,6 +23,7 @@ class ImportOptions(TypedDict, total=False):
         disappearing: whether messages of Signal that were to disappear are stored.
         date_order: the order of day, month and year in dates of WhatsApp and of tables, "dmy", "mdy" or "ymd"; None: it
             is inferred.
+        encoding: the encoding of a text, such as "gb18030"; None: UTF-8, or UTF-16 with a byte-order mark.
     """
 
     format: str | None
@@ -35,6 +36,7 @@ class ImportOptions(TypedDict, total=False):
     attachments: bool
     disappearing: bool
     date_order: str | None
+    encoding: str | None
 
 
 FLAGS = ("strict", "facts_as_lines", "attachments", "disappearing")

@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import IO, NoReturn, cast
 
@@ -93,15 +93,14 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     try:
         with path.open("rb") as file, as_utf8(file) as content:
-            yield from number_lines(content, path)
+            yield from _number_lines(content, path)
     except OSError as error:
         raise_unreadable(path, error)
     except UnicodeDecodeError as error:
         raise _build_encoding_error(path, error) from None
 
 
-def number_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of an open file like `read_numbered_lines`; `path` is named in errors."""
+def _number_lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
     offset = 0
     for number, raw in enumerate(file, 1):
         line = _decode(path, raw, number, offset)
@@ -125,13 +124,17 @@ def read_text(path: Path) -> str:
 
 
 @contextmanager
-def spool_input(path: Path) -> Iterator[Path]:
+def spool_input(path: Path, copies_files: bool = False) -> Iterator[Path]:
     """Yield a path that can be read repeatedly: a temporary copy if `path` is a pipe, a terminal or `-` (stdin).
 
     An error of the block that names the copy is changed to name the original.
+
+    Args:
+        path: the file.
+        copies_files: whether other files are copied, too, so that they can be changed.
     """
     is_stdin = str(path) == "-"
-    if not (is_stdin or path.is_fifo() or path.is_char_device()):
+    if not (is_stdin or path.is_fifo() or path.is_char_device() or (copies_files and path.is_file())):
         yield path
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
@@ -224,7 +227,7 @@ class KeyGenerator:
         return self._last
 
 
-def make_session_id(path: Path, key: str) -> str:
+def make_session_id(path: PurePath, key: str) -> str:
     """Build a session's id from the file's name, without its suffix, and the beginning of a message's key."""
     return f"{path.stem[:MAX_SHOWN_CHARS]}-{key[:8]}"
 
@@ -319,7 +322,7 @@ def _copy_stream(path: Path, copy: Path) -> None:
 
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
-    if offset == 0 and (kind := _detect_archive(raw)) is not None:
+    if offset == 0 and (kind := detect_archive(raw)) is not None:
         raise file_error(path, "", f"this is {kind}, not text", "unpack it and import the file inside")
     try:
         return raw.decode()
@@ -333,7 +336,7 @@ def _build_encoding_error(path: Path, error: UnicodeDecodeError) -> BadFile:
     return file_error(path, "", f"it begins like UTF-16, but is not ({error.reason})", "save the file as UTF-8")
 
 
-def _detect_archive(raw: bytes) -> str | None:
+def detect_archive(raw: bytes) -> str | None:
     """Return which kind of archive begins with these bytes, or None. Phones export chats as zip archives."""
     return next((kind for magic, kind in _ARCHIVES.items() if raw.startswith(magic)), None)
 

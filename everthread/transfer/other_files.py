@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from everthread.transfer.files import file_error
+from everthread.transfer.encodings import build_error, find_error
+from everthread.transfer.files import detect_archive, file_error
 from everthread.transfer.services.export import Export
 from everthread.transfer.services.registry import describe_services
 
@@ -47,21 +48,29 @@ def check_is_chat(path: Path, export: Export) -> None:
     is_alone = len(export.files) == 1 and export.files[0].name == path.name
     for file in export.files if is_alone else export.named("*.htm", "*.html"):
         head = file.read_beginning(HEAD_BYTES)
+        archive = detect_archive(head) if is_alone else None
+        if archive is not None:
+            raise file_error(path, "", f"this is {archive}, not text", "unpack it and import the file inside")
         if _PAGE.match(head):
             remedy = next((remedy for mark, remedy in _PAGE_REMEDIES if mark in head), _OTHER_PAGE)
             if is_alone or remedy != _OTHER_PAGE:
                 place = "" if is_alone else file.name
                 raise file_error(path, place, "this is a web page, which can't be imported", remedy)
-        elif is_alone and (kind := _find_kind(path, head)) is not None:
-            raise file_error(path, "", f"this is {kind}, not a chat", describe_remedy())
+        elif is_alone:
+            _check_is_text(path, head)
+
+
+def _check_is_text(path: Path, head: bytes) -> None:
+    """Raise BadFile for a file of another kind, and for a text that is not UTF-8, by its first bytes."""
+    if (kind := next((kind for pattern, kind in _KINDS if pattern.match(head)), None)) is not None:
+        raise file_error(path, "", f"this is {kind}, not a chat", describe_remedy())
+    if (error := find_error(head)) is not None:
+        number = head.count(b"\n", 0, error.start) + 1
+        raise build_error(path, f"line {number}, byte {error.start}", error)
+    if path.suffix.lower() in _TABLES:
+        raise file_error(path, "", "this is a table, not a chat", describe_remedy())
 
 
 def describe_remedy() -> str:
     """Describe the files that can be imported."""
     return f"give an export of {describe_services()}, or a single file in another format"
-
-
-def _find_kind(path: Path, head: bytes) -> str | None:
-    """Return what a file is by its first bytes; of a table, which begins with any words, by its name."""
-    kind = next((kind for pattern, kind in _KINDS if pattern.match(head)), None)
-    return "a table" if path.suffix.lower() in _TABLES else kind

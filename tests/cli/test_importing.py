@@ -168,6 +168,20 @@ def test_a_file_that_can_not_be_read_with_others_is_named_with_a_remedy(tmp_path
     assert (refused.exit_code, reason in refused.stderr) == (2, True)
 
 
+def test_a_text_in_another_encoding_is_imported_with_the_proposed_option_and_stays_as_it_is(tmp_path: Path) -> None:
+    (chat := tmp_path / "chat.txt").write_bytes(content := "小明: 你好吗？\n张三: 我很好\n".encode("gb18030"))
+    refused = run(tmp_path, chat)
+    assert "the byte 0xc3 is not UTF-8, but may be gb18030 (小明: 你好吗？)" in refused.stderr
+    assert "as in --encoding gb18030, or save the file as UTF-8" in refused.stderr
+    assert run(tmp_path, chat, "--encoding", "gb18030").stdout == "2 of 2 lines were new; default has 2 now\n"
+    assert chat.read_bytes() == content
+    with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
+        assert [line.speaker for line in memory.lines()] == ["小明", "张三"]
+        assert next(iter(memory.lines())).session.startswith("chat-")
+    chat.write_text("小明: 你好吗？\n", encoding="utf-8")
+    assert f"{chat}: it is in UTF-8; leave out --encoding" in run(tmp_path, chat, "--encoding", "gb18030").stderr
+
+
 def test_dates_that_can_be_read_in_two_ways_are_pointed_out_with_the_option_for_it(tmp_path: Path) -> None:
     chat = tmp_path / "WhatsApp Chat with Ann.txt"
     chat.write_text("04/05/24, 10:00 - Ann: Good morning!\n")

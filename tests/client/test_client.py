@@ -391,6 +391,19 @@ def test_a_file_is_imported_once_and_its_counts_are_returned(client: Client) -> 
     assert client.sessions()[0].id.startswith("talk-")
 
 
+def test_a_text_in_another_encoding_is_imported_with_its_name(client: Client) -> None:
+    content = "Аня: Привет!\n".encode("cp1251")
+    with pytest.raises(BadFile, match=r"may be cp1251 \(Аня: Привет!\)"):
+        client.import_file(content, name="chat.txt")
+    assert client.import_file(content, name="chat.txt", encoding="cp1251").added == 1
+    assert [line.text for line in client.lines()] == ["Привет!"]
+
+
+def test_an_empty_file_is_refused_as_such(client: Client) -> None:
+    with pytest.raises(BadFile, match="the file is empty"):
+        client.import_file(b"")
+
+
 def test_an_export_of_a_service_is_listed_and_then_imported(client: Client, tmp_path: Path) -> None:
     talks = [conversation(name, [node("a", None), node("b", "a", "assistant")], "b") for name in ("cats", "dogs")]
     file = save_zip(tmp_path / "export.zip", {"conversations-000.json": [*talks, None]}).read_bytes()

@@ -26,6 +26,7 @@ from everthread.server.transfer_schemas import DateOrder, FileContentsView, Impo
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import exporting, importing
 from everthread.transfer.dates import parse_zone
+from everthread.transfer.encodings import recode
 from everthread.transfer.exporting import EXPORT_FORMATS, find_format
 from everthread.transfer.formats import FORMATS
 from everthread.transfer.types import FileContents
@@ -76,12 +77,18 @@ class ImportOptions:
         DateOrder | None, Query(description="In dates of WhatsApp or a table. Default: inferred.")
     ] = None
 
+    encoding: Annotated[
+        str | None, Query(description="The encoding of a text, such as gb18030. Default: UTF-8 or UTF-16.")
+    ] = None
+
     def check(self, path: Path, name: str, progress: importing.Progress | None = None) -> importing.CheckedFile:
         """Read an uploaded file of this name, and check all of it, as `importing.check_file`."""
         zone = None if self.tz is None else parse_zone(self.tz)
         names = {"assistant": self.assistant or (), "only": self.only or (), "me": self.me}
         given = {**names, "tz": zone, "date_order": self.date_order}
         with name_in_errors(path, name):
+            if self.encoding is not None:
+                recode(path, self.encoding)
             flags = {name: getattr(self, name) for name in IMPORT_FLAGS}
             return importing.check_file(path, self.format, progress, **flags, **given)
 

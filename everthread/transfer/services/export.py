@@ -23,7 +23,8 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from everthread.errors import BadFile
-from everthread.transfer.files import as_utf8, file_error, number_lines, parse_json, raise_unreadable
+from everthread.transfer.encodings import SAMPLE_BYTES, build_error
+from everthread.transfer.files import as_utf8, file_error, parse_json, raise_unreadable
 from everthread.transfer.services.json_stream import read_elements, read_head, read_members, read_nested
 
 MAX_UNPACKED_BYTES = 20 * 10**9  # of the files of an archive, and of those in it
@@ -208,13 +209,21 @@ class ExportFile:
             return self._read_value(file.read).decode()
 
     def numbered_lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines of text with their numbers, as `files.number_lines`.
+        """Yield the lines of text with their numbers from 1, without line endings. Only \\n and \\r\\n end a line.
 
         Raises:
             BadFile: the file can't be read, or is not UTF-8.
         """
+        offset = 0
         with self.open() as file:
-            yield from number_lines(file, self.path)
+            for number, raw in enumerate(file, 1):
+                try:
+                    line = raw.decode()
+                except UnicodeDecodeError as error:
+                    error.object += file.read(SAMPLE_BYTES)
+                    raise build_error(self.path, f"{self.locate(number)}, byte {offset + error.start}", error) from None
+                offset += len(raw)
+                yield number, line.rstrip("\r\n")
 
     def locate(self, number: int) -> str:
         """Return the place of a line for a message; of a file in an archive or a folder with its name."""

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from datetime import date, datetime, tzinfo
 
 from everthread.transfer.dates import parse_clock
-from everthread.transfer.files import number_lines
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.entries import CALLS, NO_WORDS, NOTICES, fill_conversation
 from everthread.transfer.services.export import Export, ExportFile
@@ -77,8 +76,7 @@ def _is_of_pc(file: ExportFile) -> bool:
 
 
 def _read_heading(file: ExportFile) -> str:
-    with file.open() as opened:
-        return next(line for _, line in number_lines(opened, file.path)).removeprefix(_MARK).strip()
+    return next(line for _, line in file.numbered_lines()).removeprefix(_MARK).strip()
 
 
 def _find_title(heading: str) -> str:
@@ -93,20 +91,19 @@ def _read_rows(file: ExportFile, tz: tzinfo) -> Iterator[tuple[datetime | None, 
     day: date | None = None
     at: datetime | None = None
     content: list[str] = []
-    with file.open() as opened:
-        for _, line in number_lines(opened, file.path):
-            row = _ROW.fullmatch(line)
-            is_quoted = bool(content) and _is_open(content)
-            header = None if row or is_quoted else _parse_date(line)
-            if row is None and header is None:
-                if content:
-                    content.append(line)
-                continue
+    for _, line in file.numbered_lines():
+        row = _ROW.fullmatch(line)
+        is_quoted = bool(content) and _is_open(content)
+        header = None if row or is_quoted else _parse_date(line)
+        if row is None and header is None:
             if content:
-                yield at, "\n".join(content)
-            day, content = header or day, []
-            if row is not None:
-                at, content = _join_time(day, row, tz), [row["rest"]]
+                content.append(line)
+            continue
+        if content:
+            yield at, "\n".join(content)
+        day, content = header or day, []
+        if row is not None:
+            at, content = _join_time(day, row, tz), [row["rest"]]
     if content:
         yield at, "\n".join(content)
 

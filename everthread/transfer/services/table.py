@@ -7,15 +7,17 @@ The order of day, month and year in dates such as 05/06/2024 is inferred from al
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from io import TextIOWrapper
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import find_order, looks_like_date, parse_moment
+from everthread.transfer.encodings import build_error, find_error
 from everthread.transfer.files import file_error, hash_parts, shorten
 from everthread.transfer.services.chatlist import NAME, PERSON, ROLES
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
@@ -30,6 +32,7 @@ _COLUMNS = {  # by what they have; of several, the first that a table has
     "conversation": ("conversation", "conversation_id", "chat", "thread", "session", "channel"),
 }
 _DELIMITERS = ",;\t"
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
 
 csv.field_size_limit(MAX_VALUE_BYTES)  # otherwise 128 KB
@@ -135,10 +138,19 @@ def _find_columns(file: ExportFile) -> dict[str, int]:
 def _read_rows(file: ExportFile) -> Iterator[Sequence[str]]:
     """Yield the rows of a table. Raises BadFile if it is not UTF-8, or not CSV."""
     try:
-        with file.open() as opened, TextIOWrapper(opened, encoding="utf-8", newline="") as text:
+        with file.open() as opened, TextIOWrapper(opened, "utf-8", errors="surrogateescape", newline="") as text:
             header = text.readline(MAX_VALUE_BYTES)
             delimiter = max(_DELIMITERS, key=header.count)
-            yield next(csv.reader([header], delimiter=delimiter), [])
-            yield from csv.reader(text, delimiter=delimiter)
-    except (csv.Error, UnicodeDecodeError) as error:
+            rows = chain(csv.reader([header], delimiter=delimiter), csv.reader(text, delimiter=delimiter))
+            for number, row in enumerate(rows, 1):
+                _check_decoded(row, file, number)
+                yield row
+    except csv.Error as error:
         raise file_error(Path(file.name), "", f"not CSV ({error})", "save it as CSV in UTF-8") from None
+
+
+def _check_decoded(row: Sequence[str], file: ExportFile, number: int) -> None:
+    """Raise BadFile for a row with bytes that are not UTF-8."""
+    content = " ".join(row)
+    if _ESCAPED_BYTE.search(content) and (error := find_error(content.encode(errors="surrogateescape"))) is not None:
+        raise build_error(file.path, f"row {number}", error)

@@ -151,7 +151,7 @@ def test_chats_in_an_archive_that_are_not_read_are_named(api: TestClient, tmp_pa
     files = {"mine.csv": b"sender,text,time\nAnn,Hello there,2024-05-01 10:00\n", "chat.md": b"Ann: Hi\nBob: Hello\n"}
     content = save_zip(tmp_path / "all.zip", files).read_bytes()
     given: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/zip"}}
-    reason = "a transcript is not read in an archive or a folder; import it by itself"
+    reason = "beside exports, a transcript is not read; import it by itself"
     assert api.post("banks/bob/import/preview", **given).json()["broken"] == {"chat.md": reason}
     done = api.post("banks/bob/import", **given).json()
     assert (done["read"], done["broken"]) == (1, {"chat.md": reason})
