@@ -251,8 +251,11 @@ class BankWriter:
         self.memory, self._source = memory, source
         self._before = memory.stats()
         self._added: list[int] = []  # the numbers of the new lines
-        self._last_times = {session.id: session.last_at for session in memory.sessions()}
+        self._last_line: NewLine | None = None
+        sessions = memory.sessions()
+        self._last_times = {session.id: session.last_at for session in sessions}
         self._own_sessions = frozenset(self._last_times)
+        self._ended = {session.id for session in sessions if _is_ended(session)}
         self._ends = {each.id: each.last_at for each in source.contents.conversations if each.last_at is not None}
 
     def write(self, lines: Sequence[NewLine]) -> None:
@@ -262,13 +265,19 @@ class BankWriter:
             for session, at in find_last_times(lines).items():
                 self._last_times[session] = max(at, self._last_times.get(session, at))
         else:
-            added = store_lines(self.memory, lines)
+            added = store_lines(self.memory, lines, self._last_line)
+            self._last_line = lines[-1]
         self._added += [line.seq for line in added]
 
     def finish(self) -> None:
-        """End and label the new sessions; a conversation must neither continue an imported one nor summarise it."""
-        new = [session for session in self.memory.sessions() if session.id not in self._own_sessions]
-        for session in new if self._own_sessions or self._source.is_export else _list_last(new):
+        """End and label the new sessions; a conversation must neither continue an imported one nor summarise it.
+
+        A session that was ended and has new lines is ended again.
+        """
+        sessions = self.memory.sessions()
+        new = [session for session in sessions if session.id not in self._own_sessions]
+        grown = [session for session in sessions if session.id in self._ended and not _is_ended(session)]
+        for session in [*grown, *(new if self._own_sessions or self._source.is_export else _list_last(new))]:
             self.memory.end(session.id, session.last_at)
         labels = self._source.sessions
         unnamed = labels.get("", NO_LABEL)  # of lines without a session
@@ -298,6 +307,10 @@ class BankWriter:
 
 def _is_copy(memory: Memory, source: CheckedFile) -> bool:
     return source.head is not None and restoring.is_copy(memory, source.path, source.head, source.line_count)
+
+
+def _is_ended(session: Session) -> bool:
+    return session.ended_at is not None and session.ended_at >= session.last_at
 
 
 def _list_last(sessions: Sequence[Session]) -> list[Session]:
@@ -348,15 +361,21 @@ def _format_reasons(contents: FileContents) -> str:
     return f"{format_skipped(contents.skipped)}{broken}"
 
 
-def store_lines(memory: Memory, lines: Sequence[NewLine]) -> list[Line]:
+def store_lines(memory: Memory, lines: Sequence[NewLine], before: NewLine | None = None) -> list[Line]:
     """Store the lines that are new to the bank, and apply the retractions and corrections of the others.
+
+    Args:
+        memory: the bank.
+        lines: the lines.
+        before: the line of the file before them.
 
     Returns:
         The new lines.
     """
     new = list(select_foreign_lines(memory, lines))
-    stored = _find_by_key(memory, new)
-    added = memory.observe_many([_without_evidence(line) for line in new if _stored_key(line) not in stored])
+    stored = _find_by_key(memory, new if before is None else [before, *new])
+    last = None if before is None else stored.get(_stored_key(before))
+    added = memory.observe_many([_without_evidence(line) for line in _continue_sessions(new, stored, last)])
     _store_evidence(memory, [line for line in lines if META_RECALLED in line.metadata])
     exported = [
         (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))
@@ -369,6 +388,28 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> list[Line]:
         elif line.retracted_at is not None and _has_same_words(line, existing):
             memory.store.retract(memory.bank, existing.seq, line.retracted_at)
     return added
+
+
+def _continue_sessions(lines: Iterable[NewLine], stored: Mapping[str, Line], before: Line | None) -> Iterator[NewLine]:
+    """Yield the lines that are not stored, one without a session in that of the line shortly before it.
+
+    Otherwise the new lines of a file that has grown would begin another session.
+
+    Args:
+        lines: lines of a file.
+        stored: the bank's lines, by key.
+        before: the bank's line for the one before them.
+    """
+    session, last_at = (before.session, before.said_at) if before is not None else (None, None)
+    for line in lines:
+        existing = stored.get(_stored_key(line))
+        if existing is not None:
+            session, last_at = existing.session, existing.said_at
+            continue
+        at = line.said_at
+        is_near = at is not None and last_at is not None and abs(at - last_at) <= SESSION_GAP
+        session, last_at = line.session or (session if is_near else None), at
+        yield replace(line, session=session)
 
 
 def _without_evidence(line: NewLine) -> NewLine:

@@ -14,7 +14,7 @@ from everthread.chat.chat import Chat
 from everthread.chat.session_writing import list_unwritten
 from everthread.common.keys import META_KEY_FROM, META_RECALLED
 from everthread.errors import BadFile, ConfigError
-from everthread.memory import Memory
+from everthread.memory import BATCH_LINES, Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.recall_records import get_answer
 from everthread.stores.sqlite.store import SQLiteStore
@@ -69,6 +69,23 @@ def test_an_import_does_not_replace_the_current_conversation(memory: Memory, tmp
     with Chat(memory, llm=ScriptedLLM(["It is."])) as chat:
         assert chat.session == session
         assert chat.lines[-1].text == "A red one?"
+
+
+@pytest.mark.parametrize("others", [0, BATCH_LINES - 2])
+def test_new_lines_of_a_grown_chat_continue_its_last_session_until_an_hour_of_silence(
+    memory: Memory, tmp_path: Path, others: int
+) -> None:
+    path = tmp_path / "WhatsApp Chat with Ann.txt"
+    chat = "".join(f"05/06/2024, 18:05 - Ann: Fern {number}\n" for number in range(others + 2))
+    path.write_text(chat, encoding="utf-8")
+    import_lines(memory, check_file(path))
+    memory.observe("Said in a conversation.")
+    later = "18:20 - Bob: I did.", "21:20 - Ann: Thanks!", "21:21 - Bob: Bye!"
+    path.write_text(chat + "".join(f"05/06/2024, {line}\n" for line in later), encoding="utf-8")
+    import_lines(memory, check_file(path))
+    sessions = memory.sessions()
+    assert [session.lines for session in sessions if session.title == "Ann"] == [others + 3, 2]
+    assert all(session.ended_at == session.last_at for session in sessions if session.title == "Ann")
 
 
 def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path: Path) -> None:

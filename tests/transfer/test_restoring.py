@@ -336,7 +336,8 @@ def test_fields_of_other_programs_are_not_taken_for_rows_of_an_export(memory: Me
         {"setting": "a kitchen", "text": "We bake."},
         {"everthread": 1, "text": "Yes."},
     ]
-    assert load(memory, save_rows(tmp_path, [json.dumps(row) + "\n" for row in rows]))["added"] == 3
+    dated = [{**row, "said_at": "2024-05-01T10:00:00Z"} for row in rows]
+    assert load(memory, save_rows(tmp_path, [json.dumps(row) + "\n" for row in dated]))["added"] == 3
     assert [dict(line.metadata) for line in memory.lines()] == [
         {"unit": "kg"},
         {"setting": "a kitchen"},
