@@ -31,6 +31,10 @@ SERVICES = {  # the module of each service, and the service's name
     "signal": "Signal",
     "imessage": "iMessage",
     "line": "LINE",
+    "kakaotalk": "KakaoTalk",
+    "wechat": "WeChat",
+    "googlechat": "Google Chat",
+    "discordpackage": "Discord's package of your own messages",
     "smsbackup": "SMS Backup & Restore",
     "gemini": "Gemini",
     "characterai": "Character.AI",
@@ -54,9 +58,12 @@ SERVICES = {  # the module of each service, and the service's name
 UNIQUE_IDS = frozenset(  # ids are UUIDs
     ("chatgpt", "claude", "deepseek", "grok", "lechat", "librechat", "openwebui", "claudecode", "codex")
 )
-OF_PEOPLE = frozenset(
-    ("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage", "line", "smsbackup")
-)  # a title is a person or a group
+OF_PEOPLE = frozenset(  # a title is a person or a group
+    (
+        *("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage", "line", "kakaotalk", "wechat"),
+        *("googlechat", "discordpackage", "smsbackup"),
+    )
+)
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 
 

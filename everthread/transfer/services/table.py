@@ -6,36 +6,37 @@ The order of day, month and year in dates such as 05/06/2024 is inferred from al
 
 from __future__ import annotations
 
-import csv
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
-from io import TextIOWrapper
-from itertools import chain, islice
-from pathlib import Path
+from itertools import islice
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import find_order, looks_like_date, parse_moment
-from everthread.transfer.encodings import build_error, find_error
-from everthread.transfer.files import file_error, hash_parts, shorten
+from everthread.transfer.files import hash_parts, shorten
 from everthread.transfer.services.chatlist import NAME, PERSON, ROLES
 from everthread.transfer.services.conversation import Conversation, Entry, Message, ReadOptions
-from everthread.transfer.services.export import MAX_VALUE_BYTES, Export, ExportFile
+from everthread.transfer.services.csv_rows import read_rows
+from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import parse_recent_epoch
 from everthread.transfer.types import DATE_ORDERS
 
 _COLUMNS = {  # by what they have; of several, the first that a table has
-    "text": ("message", "text", "content", "contents", "body", "message text"),
-    "sender": ("author", "sender", "speaker", "from", "sender name", "name", "user", "username", "role"),
-    "time": ("time", "timestamp", "date", "datetime", "created_at", "sent_at", "date sent"),
+    "text": (
+        *("message", "text", "content", "contents", "body", "message text"),
+        *("nachricht", "mensaje", "texto", "texte", "メッセージ", "内容", "消息", "消息内容"),
+    ),
+    "sender": (
+        *("author", "sender", "speaker", "from", "sender name", "name", "user", "username", "role"),
+        *("absender", "remitente", "expéditeur", "auteur", "送信者", "发送者", "发送人", "发件人", "昵称"),
+    ),
+    "time": (
+        *("time", "timestamp", "date", "datetime", "created_at", "sent_at", "date sent"),
+        *("zeit", "datum", "fecha", "hora", "heure", "日時", "时间", "发送时间", "日期"),
+    ),
     "conversation": ("conversation", "conversation_id", "chat", "thread", "session", "channel"),
 }
-_DELIMITERS = ",;\t"
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
-
-csv.field_size_limit(MAX_VALUE_BYTES)  # otherwise 128 KB
 
 
 def recognises(export: Export) -> bool:
@@ -91,7 +92,7 @@ def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo, order:
 
 def _read_values(file: ExportFile, columns: Mapping[str, int]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the number of each row after the first, and what it has in the columns."""
-    for number, row in islice(enumerate(_read_rows(file), 1), 1, None):
+    for number, row in islice(enumerate(read_rows(file), 1), 1, None):
         yield number, {name: row[index].strip() for name, index in columns.items() if index < len(row)}
 
 
@@ -125,7 +126,7 @@ def _parse_time(text: str, tz: tzinfo, order: str | None, file: ExportFile, numb
 def _find_columns(file: ExportFile) -> dict[str, int]:
     """Return the index of each column in a table of messages, by what it has; {} for another table."""
     try:
-        header = [name.strip().casefold() for name in next(_read_rows(file), ())]
+        header = [name.strip().casefold() for name in next(read_rows(file), ())]
     except BadFile:
         return {}
     found = {
@@ -133,24 +134,3 @@ def _find_columns(file: ExportFile) -> dict[str, int]:
     }
     columns = {kind: index for kind, index in found.items() if index is not None}
     return columns if {"text", "sender", "time"} <= columns.keys() else {}
-
-
-def _read_rows(file: ExportFile) -> Iterator[Sequence[str]]:
-    """Yield the rows of a table. Raises BadFile if it is not UTF-8, or not CSV."""
-    try:
-        with file.open() as opened, TextIOWrapper(opened, "utf-8", errors="surrogateescape", newline="") as text:
-            header = text.readline(MAX_VALUE_BYTES)
-            delimiter = max(_DELIMITERS, key=header.count)
-            rows = chain(csv.reader([header], delimiter=delimiter), csv.reader(text, delimiter=delimiter))
-            for number, row in enumerate(rows, 1):
-                _check_decoded(row, file, number)
-                yield row
-    except csv.Error as error:
-        raise file_error(Path(file.name), "", f"not CSV ({error})", "save it as CSV in UTF-8") from None
-
-
-def _check_decoded(row: Sequence[str], file: ExportFile, number: int) -> None:
-    """Raise BadFile for a row with bytes that are not UTF-8."""
-    content = " ".join(row)
-    if _ESCAPED_BYTE.search(content) and (error := find_error(content.encode(errors="surrogateescape"))) is not None:
-        raise build_error(file.path, f"row {number}", error)

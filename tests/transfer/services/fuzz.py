@@ -23,6 +23,7 @@ from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 from everthread.transfer.files import PLACEHOLDER_TIME
 from everthread.transfer.importing import CheckedFile, check_compatible, check_file, import_lines
+from transfer.services.chat_exports import CHAT_EXPORTS
 from transfer.services.chatgpt_export import conversation, node, root
 from transfer.services.companion_examples import FILES, LINE_CHAT, plain, rows
 from transfer.services.messenger_exports import BUILDERS, Files, save_files
@@ -50,6 +51,7 @@ EXPORTS: Mapping[str, Files] = {
     "claude": {"conversations.json": plain([CLAUDE])},
     "whatsapp": {"_chat.txt": WHATSAPP},
     "line": {"[LINE] Chat with Ann.txt": LINE_CHAT},
+    **CHAT_EXPORTS,
     "jsonl": {"talk.jsonl": rows(LINE, {**LINE, "seq": 2, "parent": 1, "key": "l", "retracted_at": LINE["said_at"]})},
     "messages": {
         "talk.json": plain({"messages": [MESSAGE, {**MESSAGE, "content": [{"type": "text", "text": "Yes"}]}]})
