@@ -37,6 +37,7 @@ _ARCHIVES = {  # by their first bytes; a zip archive without files begins with i
     b"7z\xbc\xaf": "a 7z archive",
     b"Rar!": "a RAR archive",
 }
+TAR_MARK_AT = 257  # the place of the mark of a tar archive, as Skype exports one
 COPIED_BYTES = 2**20  # of a file in UTF-16, at a time; a longer copy is on the disk
 MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
@@ -338,6 +339,8 @@ def _build_encoding_error(path: Path, error: UnicodeDecodeError) -> BadFile:
 
 def detect_archive(raw: bytes) -> str | None:
     """Return which kind of archive begins with these bytes, or None. Phones export chats as zip archives."""
+    if raw[TAR_MARK_AT:].startswith(b"ustar"):
+        return "a tar archive"
     return next((kind for magic, kind in _ARCHIVES.items() if raw.startswith(magic)), None)
 
 

@@ -34,6 +34,7 @@ SERVICES = {  # the module of each service, and the service's name
     "kakaotalk": "KakaoTalk",
     "wechat": "WeChat",
     "googlechat": "Google Chat",
+    "skype": "Skype",
     "discordpackage": "Discord's package of your own messages",
     "smsbackup": "SMS Backup & Restore",
     "gemini": "Gemini",
@@ -61,7 +62,7 @@ UNIQUE_IDS = frozenset(  # ids are UUIDs
 OF_PEOPLE = frozenset(  # a title is a person or a group
     (
         *("discord", "messenger", "telegram", "slack", "matrix", "signal", "imessage", "line", "kakaotalk", "wechat"),
-        *("googlechat", "discordpackage", "smsbackup"),
+        *("googlechat", "skype", "discordpackage", "smsbackup"),
     )
 )
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations

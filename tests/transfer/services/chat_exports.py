@@ -1,4 +1,4 @@
-"""Small exports of Google Chat, KakaoTalk, WeChat and Discord's package of data, as their programs write them."""
+"""Small exports of Google Chat, Skype, KakaoTalk, WeChat and Discord's package of data."""
 
 from __future__ import annotations
 
@@ -126,8 +126,64 @@ WECHAT = (
     "4,7,10000,0,0,1715018830,2,你撤回了一条消息,2024-05-07 02:07:10,,,\r\n"
     "5,7,1,0,0,1715018840,2,谢谢,2024-05-07 02:07:20\r\n"
 ).encode("utf-8-sig")
+
+
+def skype_message(id: str, sender: str, content: str, kind: str = "RichText", **fields: object) -> dict[str, object]:
+    """Return a message of Skype, whose id is its time."""
+    at = f"2024-05-06T18:{id}:00.123Z"
+    return {
+        "id": f"17150{id}",
+        "displayName": None,
+        "originalarrivaltime": at,
+        "messagetype": kind,
+        "version": 1,
+        "content": content,
+        "conversationid": "8:live:ann",
+        "from": sender,
+        "properties": None,
+        "amsreferences": None,
+        **fields,
+    }
+
+
+_QUOTE = '<quote author="live:ann" authorname="Ann" messageid="1715005"><legacyquote>[18:05] Ann: </legacyquote>Which'
+SKYPE: Files = {
+    "messages.json": json.dumps(
+        {
+            "userId": "8:live:nora",
+            "exportDate": "2024-05-08T19:00",
+            "conversations": [
+                {
+                    "id": "8:live:ann",
+                    "displayName": "Ann",
+                    "version": 1,
+                    "properties": {"conversationblocked": False},
+                    "threadProperties": None,
+                    "MessageList": [
+                        skype_message("09", "8:live:nora", '<partlist type="ended"></partlist>', "Event/Call"),
+                        skype_message("08", "8:live:ann", "<URIObject>a</URIObject>", "RichText/UriObject"),
+                        skype_message(
+                            "07", "8:live:nora", f'{_QUOTE} door?</quote>The <b raw_pre="*">right</b> one,\r\n3 &lt; 4'
+                        ),
+                        skype_message("06", "8:live:ann", 'Hello? <ss type="smile">:)</ss>'),
+                        skype_message("05", "8:live:ann", "Which door isn&apos;t red?"),
+                    ],
+                },
+                {
+                    "id": "19:abc@thread.skype",
+                    "displayName": None,
+                    "MessageList": [
+                        skype_message("11", "8:live:nora", "<addmember/>", "ThreadActivity/AddMember"),
+                        skype_message("10", "28:bot", "Hi all."),
+                    ],
+                },
+            ],
+        }
+    ).encode()
+}
 CHAT_EXPORTS: Mapping[str, Files] = {
     "googlechat": GOOGLE_CHAT,
+    "skype": SKYPE,
     "discordpackage": DISCORD_PACKAGE,
     "discordpackage, csv": DISCORD_PACKAGE_CSV,
     "kakaotalk": {"KakaoTalk_20240508.txt": KAKAOTALK_PC},

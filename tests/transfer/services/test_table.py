@@ -36,6 +36,8 @@ def test_the_history_of_copilot_is_read_from_the_first_message_on(tmp_path: Path
     ("text", "name"),
     [
         ("Date;From;Text\n2024-05-06 18:05;Ann;hi\n1715018760;Bob;yes; no\n;Ann;\n", "talk.csv"),
+        ("时间,发送者,内容\n2024-05-06 18:05,Ann,hi\n2024-05-06 18:06,Bob,yes\n", "talk.csv"),
+        ("Datum;Absender;Nachricht\n06.05.2024 18:05;Ann;hi\n06.05.2024 18:06;Bob;yes\n", "talk.csv"),
         ("sender\tmessage\ttimestamp\nAnn\thi\t2024-05-06T18:05:00Z\nBob\tyes\t6 May 2024 18:06\n", "talk.tsv"),
     ],
 )
