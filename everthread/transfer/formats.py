@@ -255,7 +255,7 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
     if is_missing:
         return []  # its reader raises the error
     if len(paths) == 1 and paths[0].is_file() and not paths[0].stat().st_size:
-        raise file_error(paths[0], "", "the file is empty", "give a file with content")
+        raise file_error(paths[0], "", "the file is empty", "export or download it again")
     with open_export(paths, left_out) as export:
         if services := find_services(export):
             return services

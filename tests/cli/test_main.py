@@ -948,7 +948,7 @@ def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("empty.txt", "", "the file is empty; give a file with content"),
+        ("empty.txt", "", "the file is empty; export or download it again"),
         ("empty.jsonl", "\n", "the file contains no messages; nothing was imported"),
         (
             "chat.txt",

@@ -79,7 +79,7 @@ def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, tex
 @pytest.mark.parametrize("name", ["chat.txt", "chat.json", "chat.csv", "chat.zip", "chat"])
 def test_an_empty_file_is_rejected_as_such(tmp_path: Path, name: str) -> None:
     (path := tmp_path / name).touch()
-    with pytest.raises(BadFile, match="the file is empty; give a file with content"):
+    with pytest.raises(BadFile, match="the file is empty; export or download it again"):
         open_reader(path)
 
 

@@ -94,7 +94,7 @@ def test_damaged_and_encrypted_archives_are_rejected_by_name(tmp_path: Path) -> 
         read_all(locked)
 
 
-@pytest.mark.parametrize("content", [bytes(range(256)), b"", b"<html>Please log in</html>"])
+@pytest.mark.parametrize("content", [bytes(range(256)), b" ", b"<html>Please log in</html>"])
 @pytest.mark.parametrize("format", [None, "chatgpt"])
 def test_a_file_that_only_its_name_makes_an_archive_is_reported_as_none(
     tmp_path: Path, content: bytes, format: str | None
