@@ -909,7 +909,7 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
         ("a.json", {"some": "thing"}, "a.json: unrecognised JSON: an object with 'some'. Supported are"),
-        ("a.json", "", "empty; give a file"),
+        ("a.json", "", "the file is empty; export or download it again"),
         ("a.txt", "nobody says this\n", "line 1: 'nobody says this' has no speaker"),
         ("a.json", [], "a.json: unrecognised JSON: an empty list."),
     ],
@@ -933,7 +933,7 @@ def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_stored(cli: Cl
 def test_a_file_that_is_not_utf_8_is_refused_at_its_byte(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("Ann: Hello\nBob: café\n".encode("latin-1"))
-    assert "line 2, byte 19: the byte 0xe9 is not UTF-8; save the file as UTF-8" in complaint(cli("import", path))
+    assert "line 2, byte 19: the byte 0xe9 is not UTF-8, but may be cp1252 (café)" in complaint(cli("import", path))
 
 
 def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:
