@@ -19,7 +19,7 @@ from everthread.transfer.files import describe_json, file_error, load_json, look
 from everthread.transfer.other_files import check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
-from everthread.transfer.services.registry import SERVICES, find_services
+from everthread.transfer.services.registry import SERVICES, find_services, may_have_texts
 from everthread.transfer.services.sqlite_file import CHANGE_SUFFIXES
 from everthread.transfer.types import DATE_ORDERS
 from everthread.types import NewLine
@@ -146,7 +146,7 @@ def _recognize_files(paths: Sequence[Path], format: str | None, left_out: Collec
     if format is not None:
         return _Recognized(format, [format] if format in SERVICES else [])
     services = _find_services(paths, left_out)
-    transcripts = _find_transcripts(paths, services, left_out) if len(paths) > 1 else []
+    transcripts = _find_transcripts(paths, services, left_out)
     is_mixed = bool(services) or 0 < len(transcripts) < len(paths)
     chats = _find_whatsapp_chats(paths, left_out) if is_mixed else []
     name = services[0] if services else "transcript" if transcripts else _recognize(paths[0], left_out)
@@ -262,7 +262,7 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
         if len(paths) == 1:
             check_is_chat(paths[0], export)
     for path in paths:
-        is_unknown = (path.is_dir() or is_archive(path)) and not _has_whatsapp_chat(path, left_out)
+        is_unknown = _has_files(path) and not _has_whatsapp_chat(path, left_out)
         if is_unknown and not _has_transcripts(path, left_out):
             raise _build_unrecognised(path, left_out)
     return []
@@ -288,6 +288,8 @@ def _find_transcripts(paths: Sequence[Path], services: Collection[str], left_out
         BadFile: one is in a format that is not read together with the others.
         ConfigError: all are.
     """
+    if len(paths) == 1:
+        return [*paths] if _has_files(paths[0]) and _has_transcripts(paths[0], left_out) else []
     found = {path: _recognize_among_others(path, services, left_out) for path in paths}
     alone = [path for path, name in found.items() if name not in (None, "transcript")]
     if alone and len(alone) == len(paths):
@@ -321,13 +323,17 @@ def _recognize_among_others(path: Path, services: Collection[str], left_out: Col
         raise file_error(path, "", error.message, "import it by itself, with its format") from None
 
 
+def _has_files(path: Path) -> bool:
+    return path.is_dir() or is_archive(path)
+
+
 def _has_transcripts(path: Path, left_out: Collection[Path]) -> bool:
-    """Return whether transcripts are read in an archive or a folder: without exports, which may have texts attached."""
+    """Return whether transcripts are read in an archive or a folder: unless there are exports that may have texts."""
     from everthread.transfer import transcript
 
     with open_export([path], left_out) as export:
-        has_exports = bool(find_services(export)) or _has_whatsapp_chat(path, left_out)
-        return not has_exports and bool(transcript.list_transcripts(export))
+        has_texts = may_have_texts(find_services(export)) or _has_whatsapp_chat(path, left_out)
+        return not has_texts and bool(transcript.list_transcripts(export))
 
 
 def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:
@@ -341,7 +347,7 @@ def _has_whatsapp_chat(path: Path, left_out: Collection[Path]) -> bool:
 
 def _recognize(path: Path, left_out: Collection[Path]) -> str:
     """Return the format of a file, by its name and its first lines; of an archive or a folder, by what is in it."""
-    if path.is_dir() or is_archive(path):
+    if _has_files(path):
         return "whatsapp" if _has_whatsapp_chat(path, left_out) else "transcript"  # or `_find_services` raised an error
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"

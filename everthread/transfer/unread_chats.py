@@ -14,7 +14,7 @@ from everthread.transfer.files import file_error
 from everthread.transfer.services.export import Export, ExportFile, open_export
 from everthread.transfer.services.fields import get_record
 from everthread.transfer.services.lines import Findings, number_name
-from everthread.transfer.services.registry import find_services
+from everthread.transfer.services.registry import find_services, may_have_texts
 
 _MARKS = (b'"everthread"', b'"said_at"', b'"role"')  # of the export of a bank, and of messages of a chat API
 _REMEDY = "import it by itself"
@@ -50,16 +50,16 @@ def find_unread(path: Path, among_others: bool, left_out: Collection[Path]) -> I
     """
     with open_export([path], left_out) as export:
         chats = {chat.file.name for chat in whatsapp.list_chats(export, path, among_others)}
-        has_exports = bool(chats or find_services(export))
+        has_texts = bool(chats) or may_have_texts(find_services(export))
         for file in export.named(*transcript.TEXT_NAMES, "*.json", "*.jsonl", "*.ndjson"):
-            reason = "" if file.name in chats else _describe(file, export, has_exports)
+            reason = "" if file.name in chats else _describe(file, export, has_texts)
             if reason and not find_services(Export([file])):
                 remedy = _REMEDY if file.is_archived else f"{_REMEDY}: {file.path}"
                 yield file_error(path, file.name, reason, remedy)
 
 
-def _describe(file: ExportFile, export: Export, has_exports: bool) -> str:
-    """Return why a chat is not read; "" for another file, and for a transcript, unless there are exports."""
+def _describe(file: ExportFile, export: Export, has_texts: bool) -> str:
+    """Return why a chat is not read; "" for another file, and for a transcript unless it may be attached."""
     name = file.name.rpartition("/")[2]
     if name.lower().startswith(whatsapp.ATTACHED):
         return ""
@@ -69,7 +69,7 @@ def _describe(file: ExportFile, export: Export, has_exports: bool) -> str:
         return ""  # signal-export writes the same chat twice
     if whatsapp.begins_like_chat(file):
         return "beside other exports, a chat of WhatsApp is only read under the name that WhatsApp gave it"
-    return "beside exports, a transcript is not read" if has_exports and transcript.is_transcript(file) else ""
+    return "beside exports, a transcript is not read" if has_texts and transcript.is_transcript(file) else ""
 
 
 def _describe_json(file: ExportFile) -> str:

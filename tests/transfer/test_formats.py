@@ -145,6 +145,13 @@ def test_transcripts_in_an_archive_or_a_folder_are_read_with_the_keys_that_each_
     assert len(list(open_reader([source, *more])())) == len(alone) + 3
 
 
+def test_transcripts_and_tables_in_a_folder_are_read_together(tmp_path: Path) -> None:
+    write_files(tmp_path, a_md=TRANSCRIPT, b_txt=COPIED_PAGE, c_csv=TABLE)
+    assert sorted(line.text for line in open_reader(tmp_path)()) == [
+        *("Hello there", "Hi Ann", "I have a cat called Tom.", "In Italy.", "Lovely!", "Where is Rome?")
+    ]
+
+
 def test_an_error_in_a_transcript_in_an_archive_names_the_file_and_the_line(tmp_path: Path) -> None:
     archive = save_zip(tmp_path / "all.zip", {"a.md": TRANSCRIPT.encode() * 3000 + b"Ann:\n"})
     with pytest.raises(BadFile, match=r"all\.zip, a\.md, line 6001: Ann says nothing"):

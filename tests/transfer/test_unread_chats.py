@@ -9,7 +9,7 @@ from everthread.errors import BadFile
 from everthread.transfer.importing import check_file
 from transfer.services.chatgpt_export import save_zip
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
-from transfer.test_formats import COPIED_PAGE, TABLE, TRANSCRIPT, WHATSAPP_CHAT
+from transfer.test_formats import COPIED_PAGE, TRANSCRIPT, WHATSAPP_CHAT
 
 TEXT = "beside exports, a transcript is not read"
 ROWS = '{"text": "One.", "said_at": "2024-01-01T00:00:00Z"}\n{"text": "Two.", "said_at": "2024-01-01T00:00:00Z"}\n'
@@ -39,7 +39,8 @@ OTHERS = {
 
 
 def save_all(folder: Path, is_folder: bool, **more: str) -> Path:
-    texts = {"mine.csv": TABLE, **{name: text for name, (text, _) in CHATS.items()}, **OTHERS, **more}
+    channel = to_json(discord_export([discord_message(1), discord_message(2)])).decode()
+    texts = {"channel.json": channel, **{name: text for name, (text, _) in CHATS.items()}, **OTHERS, **more}
     if not is_folder:
         return save_zip(folder / "all.zip", {name: text.encode() for name, text in texts.items()})
     for name, text in texts.items():

@@ -10,7 +10,7 @@ Such a module has two functions:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -65,6 +65,7 @@ OF_PEOPLE = frozenset(  # a title is a person or a group
         *("googlechat", "skype", "discordpackage", "smsbackup"),
     )
 )
+WITHOUT_TEXTS = frozenset(("langchain", "llamaindex", "mem0", "letta", "table"))  # to their exports, none is attached
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 
 
@@ -92,6 +93,11 @@ def load_reader(service: str) -> ServiceReader:
 def find_services(export: Export) -> list[str]:
     """Return the services of which an export has files."""
     return [service for service in SERVICES if load_reader(service).recognises(export)]
+
+
+def may_have_texts(services: Collection[str]) -> bool:
+    """Return whether texts may be attached to an export of these services."""
+    return not WITHOUT_TEXTS.issuperset(services)
 
 
 def name_service(service: str) -> str:

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hardship import PATIENCE
 from transfer.services.chatgpt_export import conversation, node, save_zip
+from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
 from everthread.server.routes import transfer
 from server.problem import RAW, kind
@@ -148,7 +149,8 @@ def test_an_export_is_imported_by_its_content_type(api_with_lines: TestClient) -
 
 
 def test_chats_in_an_archive_that_are_not_read_are_named(api: TestClient, tmp_path: Path) -> None:
-    files = {"mine.csv": b"sender,text,time\nAnn,Hello there,2024-05-01 10:00\n", "chat.md": b"Ann: Hi\nBob: Hello\n"}
+    channel = to_json(discord_export([discord_message(1)]))
+    files = {"channel.json": channel, "chat.md": b"Ann: Hi\nBob: Hello\n"}
     content = save_zip(tmp_path / "all.zip", files).read_bytes()
     given: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/zip"}}
     reason = "beside exports, a transcript is not read; import it by itself"
