@@ -331,7 +331,7 @@ def test_lines_of_an_export_with_huge_numbers_are_numbered_again(memory: Memory,
 
 
 def test_fields_of_other_programs_are_not_taken_for_rows_of_an_export(memory: Memory, tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"unit": "kg", "text": "Flour."},
         {"setting": "a kitchen", "text": "We bake."},
         {"everthread": 1, "text": "Yes."},

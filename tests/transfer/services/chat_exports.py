@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-Files = Mapping[str, bytes]
+Files = dict[str, bytes]
 
 ANN = {"name": "Ann", "email": "ann@example.org", "user_type": "Human"}
 NORA = {"name": "Nora", "email": "nora@example.org", "user_type": "Human"}
