@@ -39,6 +39,7 @@ _COMMON = {  # the first bytes of common characters, in the standard on which an
     "cp949": ("euc_kr", 0xB0, 0xC8),
 }
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BEFORE_LATIN = re.compile(r"[^\x00-\x7f][a-z]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -167,13 +168,17 @@ def _score(text: str, encoding: str) -> float:
     """Return how likely a text is in an encoding, from 0 to 2, by its words and its frequent characters."""
     foreign = [character for character in text.lower() if not character.isascii()]
     frequent = sum(character in _FREQUENT[encoding] for character in foreign)
+    plain = sum(character.isalpha() or character in _FREQUENT[encoding] for character in foreign)
     words = [word for word in _WORD.findall(text) if not word.isascii()]
     likely = sum(_is_common(word, encoding) if encoding in _COMMON else _is_spelt(word, encoding) for word in words)
-    return frequent / max(len(foreign), 1) + likely / max(len(words), 1)
+    score = frequent / max(len(foreign), 1) + likely / max(len(words), 1)
+    return score * plain / max(len(foreign), 1)  # no text has many other signs, such as lines of a box
 
 
 def _is_common(word: str, encoding: str) -> bool:
-    """Return whether all characters of a word in an East Asian script are common."""
+    """Return whether all characters of a word in an East Asian script are common, and no small letter follows one."""
+    if _BEFORE_LATIN.search(word):
+        return False
     standard, first, last = _COMMON[encoding]
     try:
         leads = [character.encode(standard)[0] for character in word if not character.isascii()]
@@ -183,8 +188,13 @@ def _is_common(word: str, encoding: str) -> bool:
 
 
 def _is_spelt(word: str, encoding: str) -> bool:
-    """Return whether a word of an alphabet is in one script, with capitals at its beginning only, or only capitals."""
+    """Return whether a word of an alphabet is in one script, with capitals at its beginning only, or only capitals.
+
+    A single letter is rather Latin, such as the French à.
+    """
     ascii_count = sum(map(str.isascii, word))
+    if len(word) == 1:
+        return _FREQUENT[encoding] != _CYRILLIC
     is_one_script = ascii_count == 0 if _FREQUENT[encoding] == _CYRILLIC else 2 * ascii_count >= len(word)
     return is_one_script and (word[1:].islower() or word.isupper())
 
