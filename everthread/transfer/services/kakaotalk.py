@@ -28,7 +28,9 @@ ME = "회원님"  # the person, in some exports
 _MORNING = "오전"
 HEAD_LINES = 4  # of a file, in which the time of the export is
 _HEAD_BYTES = 2**11
-_SAVED = re.compile(r"(?:저장한 날짜|Date Saved|Saved Date) ?: ?\w.{0,99}")
+_SAVED = re.compile(r"저장한 날짜 ?: ?\w.{0,99}")
+_SAVED_IN_ENGLISH = re.compile(r"(?:Date Saved|Saved Date) ?: ?\w.{0,99}")
+_HEADINGS = ("KakaoTalk ", "Talk_")  # in English; the latter begins the name of a file from an iPhone
 _TITLES = (
     re.compile(r"(?P<title>.{1,200}?)\s?님과(?:의)? 카카오톡 대화"),
     re.compile(r"(?P<title>.{1,200}?) 카카오톡 대화"),
@@ -67,7 +69,9 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
 
 def _is_chat(file: ExportFile) -> bool:
     """Return whether the time of the export is at the beginning of a file, in KakaoTalk's words."""
-    return any(_SAVED.fullmatch(line) for line in _read_head(file))
+    head = _read_head(file)
+    is_english = head[0].startswith(_HEADINGS) and any(map(_SAVED_IN_ENGLISH.fullmatch, head))
+    return is_english or any(map(_SAVED.fullmatch, head))
 
 
 def _read_head(file: ExportFile) -> list[str]:

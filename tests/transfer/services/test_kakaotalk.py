@@ -41,6 +41,11 @@ def test_messages_are_read_in_english(tmp_path: Path, content: bytes) -> None:
     assert [each.title for each in source.contents.conversations] == ["Ann"]
 
 
+def test_a_transcript_with_the_date_of_its_export_is_not_from_kakaotalk(tmp_path: Path) -> None:
+    (path := tmp_path / "chat.txt").write_text("Date Saved: 2024-05-08\nAnn: Hi!\n", encoding="utf-8")
+    assert check_file(path).contents.services == ()
+
+
 def test_a_table_from_a_mac_is_read(tmp_path: Path) -> None:
     path = tmp_path / "KakaoTalk_Chat_Ann_2024-05-08-19-00-00.csv"
     path.write_text('Date,User,Message\n2024-05-06 18:05:00,"Ann","Which door is red?"\n', encoding="utf-8")
