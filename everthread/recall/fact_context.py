@@ -166,7 +166,8 @@ def describe_outdated(line: Line, known: FactIndex, as_of: datetime | None = Non
 
     A fact of the line that the person has corrected is a sentence with the right value.
     """
-    return "; ".join((*_describe_ended(line, _find_ended(line, as_of, known), known), *_state_corrected(line, known)))
+    ended = _find_ended(line, as_of, known)
+    return "; ".join((*_describe_ended(line, ended, ended, known), *_state_corrected(line, known)))
 
 
 def _find_ended(line: Line, as_of: datetime | None, known: FactIndex) -> list[Fact]:
@@ -175,10 +176,10 @@ def _find_ended(line: Line, as_of: datetime | None, known: FactIndex) -> list[Fa
     return [fact for fact in known.ended_facts(line.seq, as_of) if fact.until and fact.until <= moment]
 
 
-def _describe_ended(line: Line, ended: Sequence[Fact], known: FactIndex) -> list[str]:
-    """Describe what a line states that has ended; with the values, if it states something else as well."""
+def _describe_ended(line: Line, described: Sequence[Fact], ended: Sequence[Fact], known: FactIndex) -> list[str]:
+    """Describe some of what a line states that has ended; with the values, if it states something else as well."""
     is_all = len(ended) == 1 and not known.has_current(line.seq)
-    notes = ((fact.value, describe_end(fact, detect_language(line.text))) for fact in ended)
+    notes = ((fact.value, describe_end(fact, detect_language(line.text))) for fact in described)
     return [note if is_all else f"{value}: {note}" for value, note in notes]
 
 
@@ -189,8 +190,9 @@ def _state_corrected(line: Line, known: FactIndex) -> list[str]:
 
 def _describe_shortly(line: Line, known: FactIndex, as_of: datetime | None) -> str:
     """Describe only until when it held what a line states, and what the person has corrected."""
-    ended = sorted(_find_ended(line, as_of, known), key=lambda fact: fact.until or fact.said_at)[-1:]
-    ends = (describe_end(replace(fact, replaced_by=None), detect_language(line.text)) for fact in ended)
+    ended = _find_ended(line, as_of, known)
+    last = sorted(ended, key=lambda fact: fact.until or fact.said_at)[-1:]
+    ends = _describe_ended(line, [replace(fact, replaced_by=None) for fact in last], ended, known)
     return "; ".join((*ends, *_state_corrected(line, known)))
 
 

@@ -124,6 +124,15 @@ def test_a_note_names_what_has_ended_of_a_line_that_states_more(tmp_path: Path) 
     assert "Nora: My sister Ann lives in Porto and works at Acme. [Acme: until January 2024]" in text
 
 
+@pytest.mark.parametrize("budget", range(30, 60, 5))
+def test_also_a_short_note_names_what_has_ended_of_a_line_that_states_more(tmp_path: Path, budget: int) -> None:
+    with Memory.open("ann", store=tmp_path) as memory:
+        for days, text in enumerate(("I live in Leeds and work as a nurse.", "I moved to York last week!")):
+            memory.observe(text, speaker="Ann", said_at=FIRST + timedelta(days=40 * days))
+        text = memory.context("Where does Ann live?", budget, facts=True).text
+    assert "nurse. [until" not in text
+
+
 @pytest.mark.parametrize("budget", range(30, 400, 10))
 def test_no_line_is_shown_as_true_that_no_longer_is_however_small_the_budget(memory: Memory, budget: int) -> None:
     plain = memory.context("Where do I live?", budget, gate=False)
