@@ -22,6 +22,7 @@ from everthread.memory import Memory
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import ALL_BANKS, SUBTREE_SUFFIX, ApiKey, Verb
+from everthread.server.name_headers import BANK_HEADER, read_name
 from everthread.server.permissions import FORBIDDEN_DETAIL
 from everthread.server.problems import Problem
 from everthread.server.proxy.conversation_memory import ConversationMemory
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from everthread.mcp.banks import ChatTurn
 
 PATH = "/mcp"
-BANK_HEADER = "x-everthread-bank"  # chooses the bank of a client that can't be given one otherwise
 DEFAULT_BANK = "default"
 SECRET_TABLE = "mcp_secret"
 
@@ -73,7 +73,7 @@ class ServedBanks:
             NotFound: there is no such bank.
         """
         key: ApiKey | None = request.state.key
-        name = request.headers.get(BANK_HEADER) or bank or _only_bank(key) or DEFAULT_BANK
+        name = read_name(request.headers, BANK_HEADER) or bank or _only_bank(key) or DEFAULT_BANK
         if key is not None and not key.allows(verb, name):
             raise BadInput(FORBIDDEN_DETAIL)
         may_write = key is None or key.allows("write", name)

@@ -101,10 +101,10 @@ def test_a_key_of_one_bank_reads_and_names_no_other(url: str, keys: KeyStore) ->
 
 def test_a_header_chooses_the_bank(url: str, keys: KeyStore) -> None:
     key = keys.create("any")
-    chosen = {"X-Everthread-Bank": "carl"}
+    chosen = {"X-Everthread-Bank": "carl%20%E7%8C%AB"}
     assert not any("bank" in tool.input_schema["properties"] for tool in list_tools(connect(url, key, **chosen)))
     assert data_of(call(connect(url, key, **chosen), "remember", text=SAID)) == {"seq": 1, "kept": True}
-    assert data_of(call(connect(url, key), "recall", query=QUERY, bank="carl"))["hits"][0]["text"] == SAID
+    assert data_of(call(connect(url, key), "recall", query=QUERY, bank="carl 猫"))["hits"][0]["text"] == SAID
 
 
 def test_a_key_that_only_reads_sees_only_tools_that_read(url: str, keys: KeyStore) -> None:

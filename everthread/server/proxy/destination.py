@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 
 from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.errors import BadInput
+from everthread.server.name_headers import BANK_HEADER, SESSION_HEADER, read_name
 from everthread.server.proxy.body_options import BodyOptions
 from everthread.server.proxy.formats.base import BANK_FIELD, ModelRequest
 from everthread.server.proxy.model_names import split_model
 from everthread.stores.limits import check_bank_id, check_storable
 
-BANK_HEADER = "x-everthread-bank"
 USER_HEADER = "x-openwebui-user-id"
 SESSION_HEADERS = (  # of front ends
     *("x-openwebui-chat-id", "x-conversation-id", "x-claude-code-session-id"),
@@ -59,7 +58,7 @@ def find_destination(
     """
     model, suffix = split_model(request.get_text("model"), is_bank)
     named = (
-        _decode(headers.get(BANK_HEADER)),
+        read_name(headers, BANK_HEADER),
         options.bank or request.get_metadata(BANK_FIELD),
         suffix,
         path_bank,
@@ -83,7 +82,7 @@ def _is_usable(name: str | None) -> bool:
 
 
 def _find_session(headers: Headers, request: ModelRequest, options: BodyOptions) -> str | None:
-    own = _decode(headers.get("x-everthread-session")) or options.session
+    own = read_name(headers, SESSION_HEADER) or options.session
     if own:
         return check_storable(_check_length(own), "the session", BadInput)
     others = (*(headers.get(name) for name in SESSION_HEADERS), request.find_session())
@@ -94,13 +93,3 @@ def _check_length(session: str) -> str:
     if len(session) > MAX_NAME_CHARS:
         raise BadInput(f"invalid session: got {len(session)} characters, expected at most {MAX_NAME_CHARS}")
     return session
-
-
-def _decode(value: str | None) -> str:
-    """Return the value of an Everthread header, which may be UTF-8 or percent-encoded."""
-    if not value:
-        return ""
-    try:
-        return unquote(value.encode("latin-1").decode())
-    except UnicodeDecodeError:
-        return value

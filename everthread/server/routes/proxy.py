@@ -22,11 +22,12 @@ from everthread.errors import BadInput, EverthreadError
 from everthread.server import model_api, problems
 from everthread.server.authentication import find_authorization
 from everthread.server.keys import ALL_BANKS, ApiKey
+from everthread.server.name_headers import BANK_HEADER
 from everthread.server.path_segments import decode_segment
 from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.body_options import OPTIONS_FIELD, BodyOptions
-from everthread.server.proxy.destination import BANK_HEADER, USER_HEADER, Destination, find_destination
+from everthread.server.proxy.destination import USER_HEADER, Destination, find_destination
 from everthread.server.proxy.exchange import Exchange
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.formats.chat_completions import ChatRequest
