@@ -174,8 +174,12 @@ class SentenceReader:
             self.was_past = self.was_past or frames.is_past(
                 self.grammar, self.text, start, clauses.find_clause_end(self.text, start)
             )
-            if not was_lost:
+            if not was_lost and not self._is_opened(start):
                 self._introduce(start, goes_on, *heads.get("subject", (None, start)))
+
+    def _is_opened(self, start: int) -> bool:
+        """Return whether a clause begins with an opener, so that it is read again from where that ends."""
+        return self.grammar.keeps_subject and self.grammar.openers.match(self.text, start) is not None
 
     def _match_clause(
         self, form: Form, pattern: Pattern, heads: Heads, goes_on: Referent | None, start: int
@@ -240,9 +244,10 @@ class SentenceReader:
     def _introduce(self, start: int, current: Referent | None, subject: Referent | None, at: int) -> None:
         """Make what a clause introduces the subject of the clauses after it: "we adopted a dog, called …"."""
         match = self.grammar.heads["introduced"].match(self.text, at)
-        if match is not None and match.groupdict().get("name") and subject is not None and subject.is_speaker:
+        one = subject or current
+        if match is not None and match.groupdict().get("name") and one is not None and one.is_speaker:
             return
-        if match is None:
+        if match is None or (subject is not None and subject.relation and match.groupdict().get("surnamed")):
             return
         if called := match.groupdict().get("called"):  # "I met someone, he's called Jonas"
             if not (current or subject):
