@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from everthread.facts import clauses
 from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
+from everthread.facts.name_words import is_chinese_word
 from everthread.facts.referents import Names, Referent
 from everthread.text.english_words import is_common, is_listed_name, is_word
 from everthread.text.questions import is_question
@@ -239,6 +240,8 @@ class Mentions:
             return None
         relation = self.grammar.relations[" ".join((groups["relation"] or "").lower().split())]
         given = groups.get("relation_name") or groups.get("relation_small")
+        if given and self.grammar.is_unspaced and is_chinese_word(given):
+            given = None
         name = given or self.names.find_relative(owner.name, relation) or f"{owner.name}{POSSESSIVE}{relation.noun}"
         self.names.learn_gender(name, relation.gender)
         return Referent(name, relation.gender, (owner.name, relation.attribute), end=match.end())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from everthread.facts.attributes import ATTRIBUTES, ENDABLE, FAVOURITE, POSSESSIVE
 from everthread.facts.grammar import Form, Grammar, Pattern
-from everthread.facts.name_words import is_name_only
+from everthread.facts.name_words import is_chinese_word, is_name_only
 from everthread.facts.referents import Names, Referent
 from everthread.text.analyzer import fold
 from everthread.text.english_words import is_common, is_listed_name, is_word
@@ -22,6 +22,9 @@ HUMAN = frozenset(
 
 # Attributes whose values are no people: "I work with Tom" states no employer.
 IMPERSONAL = frozenset(("employer", "likes", "dislikes"))
+
+# What follows a word for a relative where any word after it may be a name, in a language without spaces.
+NAMING = ("叫", "名叫", "的名字", "名字", "是叫")
 
 MAX_SHORT_NAME_CHARS = 4  # of names that are more often names than the rare words that they are too: "tam"
 
@@ -59,7 +62,8 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            if groups.get("names") is None or self._may_name(groups["kin"] or "", names):
+            is_called = groups.get("names") is None or match.string[match.end("kin") :].startswith(NAMING)
+            if is_called or self._may_name(groups["kin"] or "", names):
                 yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
@@ -99,6 +103,8 @@ class ValueReader:
     def _may_name(self, kin: str, names: str) -> bool:
         """Return whether words after one for a person may be names: not the "obsession" of "my mother obsession"."""
         is_pet = self.grammar.relations[" ".join(kin.lower().split())].attribute == "pet"
+        if self.grammar.is_unspaced:
+            return not is_chinese_word(names)
         return is_pet or not self._has_only_words(names)
 
     def _has_only_words(self, text: str) -> bool:

@@ -35,6 +35,11 @@ def is_glossed(text: str) -> bool:
     return not text.isascii() and detect_language(text) == "zh"
 
 
+def is_glossed_word(word: str) -> bool:
+    """Return whether a Chinese word is one of those that are glossed."""
+    return word in _load_words()
+
+
 def gloss(text: str) -> str:
     """Replace each Chinese word of a text by an English one, and leave out the words without one.
 
