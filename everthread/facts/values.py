@@ -23,8 +23,8 @@ HUMAN = frozenset(
 # Attributes whose values are no people: "I work with Tom" states no employer.
 IMPERSONAL = frozenset(("employer", "likes", "dislikes"))
 
-# What follows a word for a relative where any word after it may be a name, in a language without spaces.
-NAMING = ("叫", "名叫", "的名字", "名字", "是叫")
+# After these, any word may be a name, in a language without spaces.
+NAMING = ("叫", "叫做", "叫作", "名字", "名", "为", "為")
 
 MAX_SHORT_NAME_CHARS = 4  # of names that are more often names than the rare words that they are too: "tam"
 
@@ -62,7 +62,7 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            is_called = groups.get("names") is None or match.string[match.end("kin") :].startswith(NAMING)
+            is_called = groups.get("names") is None or match.string[: match.start("names")].endswith(NAMING)
             if is_called or self._may_name(groups["kin"] or "", names):
                 yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
