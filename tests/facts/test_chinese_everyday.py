@@ -375,6 +375,9 @@ UNSTATED = [
     "我读的那个专业倒闭了",
     "他专业是化学，我不是",
     "我从去年开始学做人",
+    "Alan Reed担任主唱，Tom Webb担任鼓手",
+    "我记得有周宏，李强，都是歌手",
+    "11岁开始拍短片，13岁正式演电影",
 ]
 
 # A remark of the chatbot, which may be empty, the line by Kim, and what the line states.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.text.gloss import FOLDER, gloss, is_glossed
+from everthread.text.gloss import FOLDER, gloss, is_glossed, is_glossed_word
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,11 @@ def test_names_before_the_messages_of_a_dialogue_are_left_out() -> None:
 )
 def test_only_chinese_is_glossed(text: str, expected: bool) -> None:
     assert is_glossed(text) is expected
+
+
+def test_a_word_of_the_table_is_a_glossed_word() -> None:
+    assert is_glossed_word("方便")
+    assert not is_glossed_word("方便面条")
 
 
 def test_the_table_is_small_enough_for_a_wheel() -> None:
