@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.facts.test_chinese_talk import read
+from facts.test_chinese_talk import read
 
 # Lines by Kim, and what they state; what has ended begins with "-".
 STATED = {

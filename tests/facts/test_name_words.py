@@ -7,7 +7,7 @@ import pytest
 from everthread.facts.name_words import is_chinese_word, is_likely_name
 
 
-@pytest.mark.parametrize("word", ["方案", "温柔", "任性", "高兴"])
+@pytest.mark.parametrize("word", ["方案", "高兴", "方便"])
 def test_a_chinese_word_is_no_name(word: str) -> None:
     assert is_chinese_word(word)
 
