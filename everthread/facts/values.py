@@ -62,8 +62,7 @@ class ValueReader:
             if attribute == "pet" or (attribute == "partner" and value == subject.name):
                 yield owner, attribute, value
         if names := groups.get("names") or groups.get("names_too"):
-            is_called = groups.get("names") is None or match.string[: match.start("names")].endswith(NAMING)
-            if is_called or self._may_name(groups["kin"] or "", names):
+            if groups.get("names") is None or _is_called(match) or self._may_name(groups["kin"] or "", names):
                 yield from self.list_relatives(groups["kin"] or "", names, subject)
             yield from self._list_ages(names, groups.get("ages") or "")
         if aged := groups.get("aged"):
@@ -226,3 +225,8 @@ class ValueReader:
             value = self.grammar.leading.sub("", part.strip(), count=1).strip(" ,;:.-–，。、；：")
             if value and not self.grammar.never.fullmatch(value):
                 yield value
+
+
+def _is_called(match: re.Match[str]) -> bool:
+    """Return whether the names of a match follow a word after which any word may be a name: "叫"."""
+    return "names" in match.re.groupindex and match.string[: match.start("names")].endswith(NAMING)
