@@ -6,7 +6,7 @@ So nothing that was forgotten or corrected since is among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,8 +15,10 @@ from everthread.facts.asker import find_asker
 from everthread.facts.cache import FactIndex
 from everthread.facts.overview import OverviewQuestion, parse_overview, select_overview
 from everthread.facts.sentences import describe_fact
+from everthread.facts.types import Fact
 from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.stores.base import Store
+from everthread.text.questions import is_question_only
 from everthread.types import Context, Hit, Line
 
 MAX_FACTS = 20  # in a reply; the list of facts has all
@@ -24,7 +26,7 @@ MAX_FACTS = 20  # in a reply; the list of facts has all
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact as a sentence for the person, with the line that states it last."""
+    """A fact as a sentence for the person, with the line that states it last and is no question."""
 
     text: str
     line: Line
@@ -72,14 +74,20 @@ def find_known(
     found = select_overview(asked, known, asker, question.said_at, is_past=True)
     allowed = [fact for fact in found if fact.seqs and is_shown(fact.seqs)]
     shown = allowed[:MAX_FACTS]
-    lines = {line.seq: line for line in store.get(bank, sorted({fact.seqs[-1] for fact in shown}))}
+    lines = {line.seq: line for line in store.get(bank, sorted({seq for fact in shown for seq in fact.seqs}))}
     reader = asker() or ""
     facts = (
-        KnownFact(describe_fact(fact, asked.language, reader), lines[fact.seqs[-1]])
+        KnownFact(describe_fact(fact, asked.language, reader), line)
         for fact in shown
-        if fact.seqs[-1] in lines
+        if (line := _find_statement(fact, lines)) is not None
     )
     return KnownFacts(tuple(facts), asked.since, len(allowed) > MAX_FACTS)
+
+
+def _find_statement(fact: Fact, lines: Mapping[int, Line]) -> Line | None:
+    """Return the line that states a fact last; a question, as "Where does my brother live?", only if no other does."""
+    own = [lines[seq] for seq in reversed(fact.seqs) if seq in lines]
+    return next((line for line in own if not is_question_only(line.text)), own[0] if own else None)
 
 
 def build_context(known: KnownFacts) -> Context:

@@ -218,7 +218,9 @@ def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:
     if kind not in ("known", "changed"):
         return None
     shown = {hit.get("seq") for hit in recall_records.list_hits(record)}
-    known = find_known(memory.store, memory.bank, memory.read_known(limit=0), line, lambda seqs: seqs[-1] in shown)
+    known = find_known(
+        memory.store, memory.bank, memory.read_known(limit=0), line, lambda seqs: not shown.isdisjoint(seqs)
+    )
     return OfflineAnswer(kind, known=replace(known, has_more=record.get("more") is True))
 
 

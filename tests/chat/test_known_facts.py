@@ -100,6 +100,14 @@ def test_after_a_change_of_name_the_person_is_answered_with_what_was_said_before
     assert all(known in answer for known in ("You live in York", "Mia is your sister", "kiwis", "figs"))
 
 
+def test_a_fact_is_quoted_by_the_line_that_states_it_not_by_a_later_question(chat: Chat) -> None:
+    ask(chat, "Where does my sister Mia live?")
+    assert ask(chat, "What do you know about me?") == ALL
+    asked = chat.lines[-1]
+    assert [hit.seq for hit in chat.memory.evidence(asked.seq).hits] == [3, 2]
+    assert read_answers(chat.memory, chat.lines)[asked.seq].known.facts[-1].line.text == TALK[1]
+
+
 def test_without_facts_the_answer_quotes_a_line(chat: Chat, memory: Memory) -> None:
     memory.observe("Tom waved at the lake.", speaker="Nora", said_at=FIRST, session="told")
     plain = ask(chat, "Tom waved at the lake?")
