@@ -75,7 +75,9 @@ def test_a_value_is_never_changed(language: str, statement: Statement, sentence:
         ("de", "Nora wohnt in Porto (seit März 2024; davor: Leeds).", "Schwester von Nora mag figs."),
         ("es", "Nora vive en Porto (desde marzo de 2024; antes: Leeds).", "A la hermana de Nora le gusta: figs."),
         ("zh", "Nora住在Porto（从2024年3月起；之前：Leeds）。", "Nora的姐妹喜欢figs。"),
-        ("fr", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
+        ("fr", "Nora habite à : Porto (depuis mars 2024 ; avant : Leeds).", "La sœur de Nora aime : figs."),
+        ("ja", "Noraの住まいはPorto（2024年3月から；以前：Leeds）。", "Noraの姉妹の好きなもの：figs。"),
+        ("it", "Nora lives in Porto (since March 2024; before: Leeds).", "Nora's sister likes figs."),
     ],
 )
 def test_facts_are_written_in_the_language_of_the_talk(language: str, home: str, relation: str) -> None:
