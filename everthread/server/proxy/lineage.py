@@ -128,7 +128,8 @@ class Lineage:
         """Store the reply to a turn.
 
         A reply to a line that was discarded in the meantime, and a second reply to a line that has one, are stored as
-        discarded: they become current when the client sends them back.
+        discarded: they become current when the client sends them back. A first reply is current also if it comes after
+        later messages.
 
         Args:
             turn: the turn.
@@ -162,15 +163,12 @@ class Lineage:
             return self._add_reply(turn, new)
 
     def _add_reply(self, turn: Turn, new: NewLine) -> Line:
-        """Store the reply to a turn; as discarded if the turn is, or has another one."""
+        """Store the reply to a turn; as discarded if the turn is, or has another one already."""
         transcript = self._sessions.open(turn.line.session)
-        current = {line.seq: position for position, line in enumerate(transcript.current)}
-        position = current.get(turn.line.seq)
-        later = [] if position is None else transcript.current[position + 1 :]
-        if position is None or not all(turn.may_replace(line) for line in later):
+        replaced = turn.find_replaced(transcript)
+        if replaced is None:
             new = replace(new, retracted_at=now())
-            later = []
-        line = self.memory.replace_lines([reply.seq for reply in later], [new], defer_embedding=True)[0]
+        line = self.memory.replace_lines([reply.seq for reply in replaced or ()], [new], defer_embedding=True)[0]
         transcript.refresh(self.memory)
         return line
 
@@ -194,6 +192,7 @@ class Lineage:
                 self._sessions.open(session) if session is not None else self._sessions.recognise(messages, so_far)
             )
             messages = transcript.skip_removed(messages)
+            transcript.arrange(messages)
             alignment = transcript.align(messages) or transcript.align(messages, "user")
             line = transcript.current[-1] if transcript.current else None
             is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
@@ -214,14 +213,19 @@ class Lineage:
             transcript.refresh(self.memory)
         kept, tail = transcript.current[: plan.keep], transcript.current[plan.keep :]
         if plan.known is not None:
-            replies = frozenset(line.seq for line in tail[1:])
+            is_answered = len(tail) > 1 and tail[1].role == "assistant" and not transcript.is_late(plan.keep + 1)
+            replies = frozenset(line.seq for line in tail[1:] if is_answered)
             return Turn(tail[0], frozenset(line.seq for line in (*kept[plan.first :], *tail)), replies)
-        lines: list[NewLine] = []
+        inserted = [
+            self._build_line(line, transcript.session, before, is_newest=False) for before, line in plan.inserted
+        ]
+        before: Line | NewLine | None = kept[-1] if kept else None
+        lines = list(filter(None, inserted))
         for source in [*plan.added, newest]:
-            before = lines[-1] if lines else kept[-1] if kept else None
             new = self._build_line(source, transcript.session, before, is_newest=source is newest)
             if new is not None:
                 lines.append(new)
+                before = new
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
         return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import starmap, takewhile
 
 from everthread.server.proxy.message_text import ChatMessage, normalize
-from everthread.server.proxy.transcript import Transcript, is_shown
+from everthread.server.proxy.transcript import MAX_ALTERED, Transcript, is_shown
 from everthread.server.proxy.turn import META_PARTIAL
-from everthread.types import Line
+from everthread.types import Line, Role
 
 
 @dataclass
@@ -19,6 +20,7 @@ class Plan:
     Attributes:
         keep: current lines before this position stay current.
         corrected: the lines whose text the client has changed, with the new messages.
+        inserted: displaced replies that come back between the kept lines, each with the kept line before it.
         added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
         known: the line of the newest message, if it is stored already.
         first: the position of the first line that the request contains.
@@ -26,6 +28,7 @@ class Plan:
 
     keep: int
     corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
+    inserted: list[tuple[Line, Line]] = field(default_factory=list)
     added: list[Line | ChatMessage] = field(default_factory=list)
     known: Line | None = None
     first: int = 0
@@ -46,6 +49,7 @@ def make_plan(
     if transcript.is_whole(history):
         return Plan(len(history))
     history = transcript.skip_removed(history)
+    transcript.arrange(history)
     alignment = transcript.align(history)
     if alignment is None and (branch := transcript.find_branch(history)) is not None:
         lines, position, index = branch
@@ -60,6 +64,8 @@ def make_plan(
         alignment = transcript.align(history, "user")
     if alignment is not None:
         plan = _compare(transcript, history, alignment.offset)
+        if plan.corrected or plan.keep < len(transcript.current):
+            plan = _plan_extension(transcript, history, alignment.offset) or plan
     else:  # a client that names its session may send its newest message only
         keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
         keep -= _count_repeated(transcript, newest, reply) if keep and not history else 0
@@ -100,8 +106,7 @@ def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage]) -
 def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
     """Return how many of the first lines are the messages."""
     pairs = zip(lines, messages, strict=False)
-    equal = (line.role == each.role and normalize(line.text) == each.normalized for line, each in pairs)
-    return sum(takewhile(bool, equal))
+    return sum(takewhile(bool, starmap(_is_equal, pairs)))
 
 
 def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
@@ -136,6 +141,44 @@ def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int
         plan.keep = position + 1
     plan.added = _find_lines_again(transcript, history[index:], current[plan.keep - 1].seq if plan.keep else None)
     return plan
+
+
+def _plan_extension(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan | None:
+    """Plan for a history that shows all current lines since its beginning, whatever is between them: it discards none.
+
+    Unknown messages between them are not stored, since they may have been forgotten.
+
+    Args:
+        transcript: the session.
+        history: the messages before the newest.
+        offset: the distance at which most of its messages are current lines.
+    """
+    current = transcript.current
+    starts = range(max(0, offset), min(len(current), max(0, offset) + MAX_ALTERED))
+    first = next((place for place in starts if _is_equal(current[place], history[0])), max(0, offset))
+    places = defaultdict[tuple[Role, str], deque[int]](deque)
+    for index, message in enumerate(history):
+        places[message.role, message.normalized].append(index)
+    shown: dict[int, Line] = {}
+    for line in current[first:]:
+        found = places.get((line.role, normalize(line.text)))
+        if not found:
+            return None
+        shown[found.popleft()] = line
+    if not shown:
+        return None
+    plan = Plan(len(current), first=first)
+    for index in sorted(shown.keys() & range(max(shown))):
+        displaced = None if index + 1 in shown else transcript.find_displaced(history[index + 1], shown[index])
+        if displaced is not None:
+            plan.inserted.append((shown[index], displaced))
+    plan.added = _find_lines_again(transcript, history[max(shown) + 1 :], current[-1].seq)
+    return plan
+
+
+def _is_equal(line: Line, message: ChatMessage) -> bool:
+    """Return whether a line has the role and the text of a message."""
+    return line.role == message.role and normalize(line.text) == message.normalized
 
 
 def _overlay(

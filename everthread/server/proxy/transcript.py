@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from everthread.bank.corrections import sort_by_position
 from everthread.bank.recorded_lines import is_of_former_bank
@@ -92,6 +92,40 @@ class Transcript:
             self._index = None
         self._last = added[-1] if added else self._last
 
+    def arrange(self, history: Sequence[ChatMessage]) -> None:
+        """Put the late replies where a history has them: after their messages, or in the order of those.
+
+        A reply is late if another message was sent before it came. Clients show it where it came, or elsewhere.
+        """
+        orders = self._list_orders()
+        if len(orders) > 1:
+            self.current = max(orders, key=lambda order: Transcript(self.session, order)._count_fitting(history))
+
+    def _list_orders(self) -> list[list[Line]]:
+        """Return the orders in which a client may show the current lines; one if no reply is late."""
+        asked = self._find_asked()
+        if all(place >= position - 1 for position, place in enumerate(asked)):
+            return [self.current]
+        arrived = range(len(asked))
+        nested = sorted(arrived, key=lambda position: (asked[position], position))
+        grouped: list[int] = []
+        for role, run in groupby(arrived, lambda position: self.current[position].role):
+            grouped.extend(sorted(run, key=lambda position: asked[position] if role == "assistant" else position))
+        return [[self.current[position] for position in order] for order in (arrived, nested, grouped)]
+
+    def _find_asked(self) -> list[int]:
+        """Return for each current line the position of the current line that it answers, or else its own."""
+        positions = {line.metadata.get(META_CORRECTS): position for position, line in enumerate(self.current)}
+        positions |= {line.seq: position for position, line in enumerate(self.current)}
+        return [
+            positions.get(line.parent, position) if line.role == "assistant" and line.parent is not None else position
+            for position, line in enumerate(self.current)
+        ]
+
+    def is_late(self, position: int) -> bool:
+        """Return whether the current line at a position is a reply to another than the line before it."""
+        return self._find_asked()[position] < position - 1
+
     def align(
         self, history: Sequence[ChatMessage], role: Role = "assistant", *, only_dated: bool = False
     ) -> Alignment | None:
@@ -118,6 +152,11 @@ class Transcript:
             latest = sorted(best, key=lambda offset: (others[offset], offset))[-compared:]
             best = {max(latest, key=lambda offset: (self._count_shown(history, offset), offset))}
         return Alignment(best.pop(), matches)
+
+    def _count_fitting(self, history: Sequence[ChatMessage]) -> int:
+        """Return how many messages of a history are the current lines at its alignment."""
+        alignment = self.align(history) or self.align(history, "user")
+        return 0 if alignment is None else self._count_shown(history, alignment.offset)
 
     def is_whole(self, history: Sequence[ChatMessage]) -> bool:
         """Return whether a history consists of all current lines, letter by letter."""
@@ -209,6 +248,17 @@ class Transcript:
         if self._index is None:
             self._index = DiscardedLines(self.discarded.values())
         return self._index.find(message, parent)
+
+    def find_displaced(self, message: ChatMessage, asked: Line) -> Line | None:
+        """Find the line of a reply that was discarded only because the next message was sent without it: the client may
+        have sent that before it had the reply. One that was removed by hand has no such message after it."""
+        line = self.find_discarded(message, asked.seq)
+        if line is None or line.role != "assistant" or line.parent != asked.seq:
+            return None
+        is_displaced = any(
+            other.role == "user" and other.parent == asked.seq and other.seq > line.seq for other in self.current
+        )
+        return line if is_displaced else None
 
     def find_branch(self, history: Sequence[ChatMessage]) -> tuple[list[Line], int, int] | None:
         """Find the discarded lines that lead to the last reply of a history that was discarded.

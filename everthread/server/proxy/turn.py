@@ -25,9 +25,23 @@ class Turn:
     in_request: frozenset[int] = frozenset()
     replaces: frozenset[int] = frozenset()
 
-    def may_replace(self, line: Line) -> bool:
-        """Return whether another reply to this turn replaces a current line."""
-        return line.seq in self.replaces or (line.parent == self.line.seq and bool(line.metadata.get(META_PARTIAL)))
+    def find_replaced(self, transcript: Transcript) -> list[Line] | None:
+        """Find the current lines that a new reply to this turn replaces.
+
+        Returns:
+            The lines; None if the reply is not current: its message was discarded, it has another reply, or the
+            conversation has gone on from the reply that this one was to replace.
+        """
+        position = next((place for place, line in enumerate(transcript.current) if line.seq == self.line.seq), None)
+        if position is None:
+            return None
+        later = transcript.current[position + 1 :]
+        answers = [line for line in later if line.role == "assistant" and line.parent == self.line.seq]
+        begun = [line for line in answers if line.metadata.get(META_PARTIAL)]
+        if all(line.seq in self.replaces or line in begun for line in later):
+            return later
+        is_answered = len(answers) > len(begun) or any(line.seq in self.replaces for line in later)
+        return None if is_answered else begun
 
 
 def find_latest_turn(transcript: Transcript, line: Line | None) -> Turn | None:

@@ -599,6 +599,103 @@ def test_two_replies_at_once_are_both_stored(memory: Memory, lineage: Lineage) -
     assert texts(memory, turn) == ["Hello", "Good morning.", "How are you?", "Fine."]
 
 
+@pytest.fixture
+def overlapping(lineage: Lineage) -> tuple[Turn, Turn]:
+    """Return two turns after a stored one, the second of which was begun and answered before the first had a reply."""
+    start = [user("Hello"), bot("Hi.")]
+    say(lineage, [], "Hello", "Hi.")
+    first = lineage.begin([*start, user("My cat is called Pixel.")])
+    second = lineage.begin([*start, user("My cat is called Pixel."), user("My dog is called Rex.")])
+    lineage.finish(second, "What a dog!")
+    lineage.finish(first, "What a cat!")
+    return first, second
+
+
+OVERLAPPING = ["My cat is called Pixel.", "My dog is called Rex.", "What a dog!", "What a cat!"]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 1, 3, 2)], ids=["arrival", "nested", "grouped"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["same process", "restarted"])
+def test_a_message_sent_before_the_last_reply_came_discards_nothing(
+    memory: Memory, lineage: Lineage, overlapping: tuple[Turn, Turn], order: tuple[int, ...], restarts: bool
+) -> None:
+    lineage = Lineage(memory) if restarts else lineage
+    assert texts(memory, overlapping[0]) == ["Hello", "Hi.", *OVERLAPPING]
+    said = [user(text) if "called" in text else bot(text) for text in (OVERLAPPING[place] for place in order)]
+    history = [user("Hello"), bot("Hi."), *said]
+    for number in (1, 2):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    follows = ["Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
+    assert texts(memory, turn) == ["Hello", "Hi.", *OVERLAPPING, *follows]
+    assert memory.stats().retracted == 0
+    assert not any(META_UNDATED in line.metadata for line in memory.lines())
+    turn = say(lineage, history[:-2], "Another question?", "Another answer.")
+    assert texts(memory, turn) == ["Hello", "Hi.", *OVERLAPPING, *follows[:2], "Another question?", "Another answer."]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 1, 3, 2)], ids=["arrival", "nested", "grouped"])
+def test_the_first_messages_of_a_conversation_may_overlap(
+    memory: Memory, lineage: Lineage, order: tuple[int, ...]
+) -> None:
+    first = lineage.begin([user(OVERLAPPING[0])])
+    second = lineage.begin([user(OVERLAPPING[0]), user(OVERLAPPING[1])])
+    assert first.line.session == second.line.session
+    lineage.finish(second, OVERLAPPING[2])
+    lineage.finish(first, OVERLAPPING[3])
+    history = [user(text) if "called" in text else bot(text) for text in (OVERLAPPING[place] for place in order)]
+    turn = say(lineage, history, "Thanks.", "You're welcome.")
+    assert texts(memory, turn) == [*OVERLAPPING, "Thanks.", "You're welcome."]
+    assert memory.stats().retracted == 0
+
+
+def test_an_edit_after_overlapping_messages_discards_only_what_followed(
+    memory: Memory, lineage: Lineage, overlapping: tuple[Turn, Turn]
+) -> None:
+    cat, dog, about_dog, about_cat = OVERLAPPING
+    history = [user("Hello"), bot("Hi."), user(cat), bot(about_cat), user(dog), bot(about_dog)]
+    lineage.finish(lineage.begin(history[:-1]), "A fine dog!")
+    assert texts(memory, overlapping[0]) == ["Hello", "Hi.", cat, dog, about_cat, "A fine dog!"]
+    turn = say(lineage, history[:4], "My fish is called Bubble.", "What a fish!")
+    assert texts(memory, turn) == ["Hello", "Hi.", cat, about_cat, "My fish is called Bubble.", "What a fish!"]
+
+
+def test_a_message_that_is_sent_again_after_the_next_one_discards_nothing(memory: Memory, lineage: Lineage) -> None:
+    first = lineage.begin([user("My cat is called Pixel.")])
+    lineage.finish(lineage.begin([user("My cat is called Pixel."), user("And my dog?")]), "Rex?")
+    again = lineage.begin([user("My cat is called Pixel.")])
+    assert again.line == first.line
+    lineage.finish(again, "What a cat!")
+    assert texts(memory, again) == ["My cat is called Pixel.", "And my dog?", "Rex?", "What a cat!"]
+
+
+def test_a_reply_that_came_just_before_the_next_message_was_sent_comes_back(memory: Memory, lineage: Lineage) -> None:
+    cat, dog, about_dog, about_cat = OVERLAPPING
+    lineage.finish(lineage.begin([user(cat)]), about_cat)
+    lineage.finish(lineage.begin([user(cat), user(dog)]), about_dog)
+    history = [user(cat), bot(about_cat), user(dog), bot(about_dog)]
+    for number in (1, 2):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    assert texts(memory, turn) == [*OVERLAPPING, "Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
+    assert not any(META_UNDATED in line.metadata for line in memory.lines())
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["retracted", "forgotten"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["same process", "restarted"])
+def test_a_late_reply_that_was_removed_by_hand_does_not_come_back(
+    memory: Memory, lineage: Lineage, overlapping: tuple[Turn, Turn], forgets: bool, restarts: bool
+) -> None:
+    cat, dog, about_dog, about_cat = OVERLAPPING
+    history = [user("Hello"), bot("Hi."), user(cat), bot(about_cat), user(dog), bot(about_dog)]
+    say(lineage, history, "Question 1?", "Answer 1.")
+    memory.forget(seq=6) if forgets else memory.retract(6)
+    lineage = Lineage(memory) if restarts else lineage
+    for number in (2, 3):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    follows = [text for each in (1, 2, 3) for text in (f"Question {each}?", f"Answer {each}.")]
+    assert texts(memory, turn) == ["Hello", "Hi.", cat, dog, about_dog, *follows]
+    assert not any(META_UNDATED in line.metadata for line in memory.lines())
+
+
 def test_a_partial_reply_is_replaced_by_the_next_one(memory: Memory, lineage: Lineage) -> None:
     turn = lineage.begin([user("Hello")])
     lineage.finish(turn, "Hi, how", partial=True)
