@@ -216,16 +216,16 @@ class Lineage:
             is_answered = len(tail) > 1 and tail[1].role == "assistant" and not transcript.is_late(plan.keep + 1)
             replies = frozenset(line.seq for line in tail[1:] if is_answered)
             return Turn(tail[0], frozenset(line.seq for line in (*kept[plan.first :], *tail)), replies)
-        inserted = [
-            self._build_line(line, transcript.session, before, is_newest=False) for before, line in plan.inserted
-        ]
-        before: Line | NewLine | None = kept[-1] if kept else None
-        lines = list(filter(None, inserted))
-        for source in [*plan.added, newest]:
-            new = self._build_line(source, transcript.session, before, is_newest=source is newest)
-            if new is not None:
-                lines.append(new)
-                before = new
+        chains: list[tuple[Line | None, Sequence[Line | ChatMessage]]] = [*plan.inserted]
+        chains.append((kept[-1] if kept else None, [*plan.added, newest]))
+        lines: list[NewLine] = []
+        for start, sources in chains:
+            before: Line | NewLine | None = start
+            for source in sources:
+                new = self._build_line(source, transcript.session, before, is_newest=source is newest)
+                if new is not None:
+                    lines.append(new)
+                    before = new
         stored = self.memory.replace_lines([line.seq for line in tail], lines, defer_embedding=True)
         return Turn(stored[-1], frozenset(line.seq for line in (*kept[plan.first :], *stored)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap, takewhile
+from itertools import pairwise, starmap, takewhile
 
 from everthread.server.proxy.message_text import ChatMessage, normalize
 from everthread.server.proxy.transcript import MAX_ALTERED, Transcript, is_shown
@@ -20,7 +20,7 @@ class Plan:
     Attributes:
         keep: current lines before this position stay current.
         corrected: the lines whose text the client has changed, with the new messages.
-        inserted: displaced replies that come back between the kept lines, each with the kept line before it.
+        inserted: displaced lines that come back between the kept ones, in order, with the kept line before them.
         added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
         known: the line of the newest message, if it is stored already.
         first: the position of the first line that the request contains.
@@ -28,7 +28,7 @@ class Plan:
 
     keep: int
     corrected: list[tuple[Line, ChatMessage]] = field(default_factory=list)
-    inserted: list[tuple[Line, Line]] = field(default_factory=list)
+    inserted: list[tuple[Line, list[Line]]] = field(default_factory=list)
     added: list[Line | ChatMessage] = field(default_factory=list)
     known: Line | None = None
     first: int = 0
@@ -73,8 +73,9 @@ def make_plan(
         plan.added = list(history)
     if not plan.added:
         tail = transcript.current[plan.keep :]
-        is_known = bool(tail) and tail[0].role == "user" and normalize(tail[0].text) == newest.normalized
-        plan.known = tail[0] if is_known else None
+        plan.known = tail[0] if tail and _is_repeated(tail[0], newest) else None
+    if plan.known is None and all(_is_of_other(line, newest) for line in transcript.current[plan.keep :]):
+        plan.keep = len(transcript.current)
     return plan
 
 
@@ -110,16 +111,23 @@ def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
 
 
 def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
-    """Return whether a message repeats the only message of a session."""
+    """Return whether a message repeats the only message of a session, for another reply.
+
+    The messages of a room have names; there, one that was answered is said again.
+    """
     current = transcript.current
-    return 0 < len(current) <= 2 and normalize(current[0].text) == newest.normalized
+    if not 0 < len(current) <= 2 or not _is_repeated(current[0], newest):
+        return False
+    return newest.name is None or len(current) == 1 or bool(current[1].metadata.get(META_PARTIAL))
 
 
 def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> int:
     """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one."""
-    turn = [("user", newest.normalized), ("assistant", normalize(reply))]
-    end = [(line.role, normalize(line.text)) for line in transcript.current[-2:]]
-    return 2 if end == turn else 1 if end[-1:] == turn[:1] else 0
+    *before, last = transcript.current[-2:]
+    if _is_repeated(last, newest):
+        return 1
+    is_answer = last.role == "assistant" and normalize(last.text) == normalize(reply)
+    return 2 if is_answer and before and _is_repeated(before[0], newest) else 0
 
 
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
@@ -168,10 +176,9 @@ def _plan_extension(transcript: Transcript, history: Sequence[ChatMessage], offs
     if not shown:
         return None
     plan = Plan(len(current), first=first)
-    for index in sorted(shown.keys() & range(max(shown))):
-        displaced = None if index + 1 in shown else transcript.find_displaced(history[index + 1], shown[index])
-        if displaced is not None:
-            plan.inserted.append((shown[index], displaced))
+    for index, following in pairwise(sorted(shown)):
+        displaced = transcript.find_displaced(history[index + 1 : following], shown[index])
+        plan.inserted += [(shown[index], displaced)] if displaced else []
     plan.added = _find_lines_again(transcript, history[max(shown) + 1 :], current[-1].seq)
     return plan
 
@@ -179,6 +186,16 @@ def _plan_extension(transcript: Transcript, history: Sequence[ChatMessage], offs
 def _is_equal(line: Line, message: ChatMessage) -> bool:
     """Return whether a line has the role and the text of a message."""
     return line.role == message.role and normalize(line.text) == message.normalized
+
+
+def _is_repeated(line: Line, message: ChatMessage) -> bool:
+    """Return whether a message is one that the same person sends again."""
+    return _is_equal(line, message) and line.speaker == message.speaker
+
+
+def _is_of_other(line: Line, message: ChatMessage) -> bool:
+    """Return whether a line is the message of another person, who may have sent it at the same time."""
+    return line.role == "user" and line.speaker != message.speaker
 
 
 def _overlay(

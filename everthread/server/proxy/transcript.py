@@ -93,38 +93,36 @@ class Transcript:
         self._last = added[-1] if added else self._last
 
     def arrange(self, history: Sequence[ChatMessage]) -> None:
-        """Put the late replies where a history has them: after their messages, or in the order of those.
+        """Put late lines where a history has them: after the lines that they follow, or replies in the order of those.
 
-        A reply is late if another message was sent before it came. Clients show it where it came, or elsewhere.
+        A line is late if another was stored between the line that it follows and itself, as with a reply that comes
+        after the next message. Clients show it where it came, or elsewhere.
         """
-        orders = self._list_orders()
+        orders = self._list_orders() if history else []
         if len(orders) > 1:
             self.current = max(orders, key=lambda order: Transcript(self.session, order)._count_fitting(history))
 
     def _list_orders(self) -> list[list[Line]]:
-        """Return the orders in which a client may show the current lines; one if no reply is late."""
-        asked = self._find_asked()
-        if all(place >= position - 1 for position, place in enumerate(asked)):
+        """Return the orders in which a client may show the current lines; one if no line is late."""
+        places = self._find_followed()
+        if all(place >= position - 1 for position, place in enumerate(places)):
             return [self.current]
-        arrived = range(len(asked))
-        nested = sorted(arrived, key=lambda position: (asked[position], position))
+        arrived = range(len(places))
         grouped: list[int] = []
         for role, run in groupby(arrived, lambda position: self.current[position].role):
-            grouped.extend(sorted(run, key=lambda position: asked[position] if role == "assistant" else position))
-        return [[self.current[position] for position in order] for order in (arrived, nested, grouped)]
+            grouped.extend(sorted(run, key=lambda position: places[position] if role == "assistant" else position))
+        return [[self.current[position] for position in order] for order in (arrived, _nest(places), grouped)]
 
-    def _find_asked(self) -> list[int]:
-        """Return for each current line the position of the current line that it answers, or else its own."""
+    def _find_followed(self) -> list[int]:
+        """Return for each current line the position of the earlier current line that it follows, or else its own."""
         positions = {line.metadata.get(META_CORRECTS): position for position, line in enumerate(self.current)}
         positions |= {line.seq: position for position, line in enumerate(self.current)}
-        return [
-            positions.get(line.parent, position) if line.role == "assistant" and line.parent is not None else position
-            for position, line in enumerate(self.current)
-        ]
+        places = (-1 if line.parent is None else positions.get(line.parent, -1) for line in self.current)
+        return [place if 0 <= place < position else position for position, place in enumerate(places)]
 
     def is_late(self, position: int) -> bool:
-        """Return whether the current line at a position is a reply to another than the line before it."""
-        return self._find_asked()[position] < position - 1
+        """Return whether the current line at a position follows another than the line before it."""
+        return self._find_followed()[position] < position - 1
 
     def align(
         self, history: Sequence[ChatMessage], role: Role = "assistant", *, only_dated: bool = False
@@ -249,16 +247,20 @@ class Transcript:
             self._index = DiscardedLines(self.discarded.values())
         return self._index.find(message, parent)
 
-    def find_displaced(self, message: ChatMessage, asked: Line) -> Line | None:
-        """Find the line of a reply that was discarded only because the next message was sent without it: the client may
-        have sent that before it had the reply. One that was removed by hand has no such message after it."""
-        line = self.find_discarded(message, asked.seq)
-        if line is None or line.role != "assistant" or line.parent != asked.seq:
-            return None
-        is_displaced = any(
-            other.role == "user" and other.parent == asked.seq and other.seq > line.seq for other in self.current
-        )
-        return line if is_displaced else None
+    def find_displaced(self, messages: Sequence[ChatMessage], before: Line) -> list[Line]:
+        """Find the discarded lines of messages after a current line, if they were discarded by a message that was sent
+        without them: the client may have sent that before it had them. Lines that were removed by hand have no such
+        message after them."""
+        found: list[Line] = []
+        for message in messages:
+            parent = found[-1].seq if found else before.seq
+            line = self.find_discarded(message, parent)
+            if line is None or line.parent != parent:
+                break
+            found.append(line)
+        siblings = (line for line in self.current if line.role == "user" and line.parent == before.seq)
+        is_displaced = bool(found) and any(line.seq > found[0].seq for line in siblings)
+        return found if is_displaced else []
 
     def find_branch(self, history: Sequence[ChatMessage]) -> tuple[list[Line], int, int] | None:
         """Find the discarded lines that lead to the last reply of a history that was discarded.
@@ -304,3 +306,24 @@ class Transcript:
         while (parent := branch[-1].parent) is not None and parent in self.discarded:
             branch.append(self.discarded[parent])
         return branch[::-1], -1 if parent is None else positions.get(parent, -1)
+
+
+def _nest(places: Sequence[int]) -> list[int]:
+    """Return positions in an order in which each directly follows the one at its place, of several the latest first.
+
+    Args:
+        places: for each position an earlier one, or itself for the end.
+    """
+    start = last = -1
+    following: dict[int, int | None] = {start: None}
+    for position, place in enumerate(places):
+        before = last if place == position else place
+        following[position], following[before] = following[before], position
+        if following[position] is None:
+            last = position
+    order: list[int] = []
+    step = following[start]
+    while step is not None:
+        order.append(step)
+        step = following[step]
+    return order

@@ -735,6 +735,66 @@ def test_a_repeated_message_to_a_named_session_is_stored_once(memory: Memory, li
     assert texts(memory, again)[4:] == ["Question 3?", "Answer 3."]
 
 
+def by(name: str, text: str) -> ChatMessage:
+    return ChatMessage("user", text, name)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 0, 2, 1)])
+def test_messages_alone_in_a_named_session_may_overlap(
+    memory: Memory, lineage: Lineage, order: tuple[int, ...]
+) -> None:
+    said = [
+        by("Ann", "I am allergic to nuts."),
+        by("Ben", "My birthday is on 4 May."),
+        by("Ann", "lol"),
+        by("Ben", "lol"),
+    ]
+    turns = [lineage.begin([message], "room") for message in said]
+    for number in order:
+        lineage.finish(turns[number], f"Reply {number}.")
+    lines = current_lines(memory, "room")
+    assert [(line.speaker, line.text) for line in lines[:4]] == [(each.speaker, each.text) for each in said]
+    assert [line.text for line in lines[4:]] == [f"Reply {number}." for number in order]
+    assert memory.stats().retracted == 0
+
+
+def test_the_first_message_of_a_room_that_is_said_again_is_the_next_one(memory: Memory, lineage: Lineage) -> None:
+    for reply in ("Hi.", "Hello.", "Good morning."):
+        turn = lineage.begin([by("Ann", "Hey!")], "room")
+        assert lineage.begin([by("Ann", "Hey!")], "room") == turn
+        lineage.finish(turn, reply)
+    assert texts(memory, turn) == ["Hey!", "Hi.", "Hey!", "Hello.", "Hey!", "Good morning."]
+
+
+def test_people_who_answer_at_the_same_time_discard_nothing(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    ann, ben = by("Ann", "My cat is called Pixel."), by("Ben", "My dog is called Rex.")
+    turns = [lineage.begin([*history, message]) for message in (ann, ben)]
+    lineage.finish(turns[1], "What a dog!")
+    lineage.finish(turns[0], "What a cat!")
+    history += [ann, bot("What a cat!"), ben, bot("What a dog!")]
+    turn = say(lineage, history, "Question 4?", "Answer 4.")
+    assert texts(memory, turn)[6:] == [ann.text, ben.text, "What a dog!", "What a cat!", "Question 4?", "Answer 4."]
+
+
+def test_a_turn_that_the_next_message_leaves_out_comes_back_with_the_one_after_it(
+    memory: Memory, lineage: Lineage, history: list[ChatMessage]
+) -> None:
+    ann, ben = by("Ann", "My cat is called Pixel."), by("Ben", "My dog is called Rex.")
+    lineage.finish(lineage.begin([*history, ann]), "What a cat!")
+    lineage.finish(lineage.begin([*history, ben]), "What a dog!")
+    history += [ann, bot("What a cat!"), ben, bot("What a dog!")]
+    for number in (4, 5):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    expected = [ben.text, "What a dog!", ann.text, "What a cat!"]
+    assert texts(memory, turn)[6:] == [*expected, "Question 4?", "Answer 4.", "Question 5?", "Answer 5."]
+    assert not any(META_UNDATED in line.metadata for line in memory.lines())
+    turn = say(lineage, history[:-2], "Another question?", "Another answer.")
+    assert texts(memory, turn)[-4:] == ["Question 4?", "Answer 4.", "Another question?", "Another answer."]
+    assert len(texts(memory, turn)) == 14
+
+
 def test_messages_are_recognised_after_a_restart(memory: Memory, history: list[ChatMessage]) -> None:
     turn = say(Lineage(memory), history, "Question 4?", "Answer 4.")
     assert texts(memory, turn) == [message.text for message in history]
