@@ -52,7 +52,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     """
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
-    text, in_text = replace_unstorable(_check_text(new.text, new.metadata))
+    text, in_text = replace_unstorable(check_text(new.text, new.metadata))
     speaker, in_speaker = _clean_name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _clean_name(new.session, "session")
     key, in_key = (None, 0) if new.key is None else _clean_name(new.key, "key")
@@ -94,7 +94,8 @@ def _clean_parent(parent: int | str | None) -> int | str | None:
     return parent
 
 
-def _check_text(text: str, metadata: Metadata) -> str:
+def check_text(text: str, metadata: Metadata) -> str:
+    """Return the text of a line with these metadata. Raises BadLine if no line can have it."""
     if not isinstance(text, str):
         raise BadLine(f"text must be a str, got {type(text).__name__}")
     if not text and _has_payload(metadata):

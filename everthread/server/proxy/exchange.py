@@ -296,6 +296,8 @@ class Exchange:
             extra={"fields": fields},
             exc_info=None if isinstance(error, TimeoutError) else error,
         )
+        if name == "not-stored" and "stored-later" in self._failures:
+            self._failures.remove("stored-later")
         self._failures.append(name)
 
     def _build_metadata(self) -> Metadata:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from everthread.bank.corrections import build_correction
+from everthread.bank.line_validation import MAX_TEXT_CHARS, check_text
 from everthread.bank.line_versions import get_recorded
 from everthread.bank.recorded_lines import is_recorded
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SETTING_PINNED
@@ -53,6 +54,7 @@ class Lineage:
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
+        messages = _keep_storable(messages)
         with self._lock:
             transcript, plan = self._make_plan(messages, session, reply)
             if not self._stores_history:
@@ -102,6 +104,7 @@ class Lineage:
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
+        messages = _keep_storable(messages)
         with self._lock:
             found = self._replies.find_session([response]) if response else None
             if found is None and session is None and not messages:
@@ -269,3 +272,10 @@ class Lineage:
         metadata.pop(META_CORRECTS, None)  # the copy comes after the lines before it, not where the first line was
         said_at = line.said_at if earliest is None else max(earliest, line.said_at)
         return NewLine(line.text, line.speaker, line.role, said_at, session, metadata, parent, key)
+
+
+def _keep_storable(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return messages without those before the newest that are too long for a line. Raises BadLine if the newest is."""
+    if messages:
+        check_text(messages[-1].text, {})
+    return [message for message in messages if len(message.text) <= MAX_TEXT_CHARS]

@@ -1003,6 +1003,26 @@ def upstream_and_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
         yield upstream, workers
 
 
+def test_a_message_that_no_line_can_hold_is_not_stored_and_its_conversation_goes_on(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "STORING_PATIENCE_S", 0.5)
+    long = user("ha " * 1_400_000)
+    answer = proxy.post(long)
+    assert (answer.status_code, answer.headers["x-everthread-error"]) == (200, "not-stored")
+    answer = proxy.post(long, bot("Hello there."), user("That was long."))
+    assert "x-everthread-error" not in answer.headers
+    assert proxy.texts == ["Hello there.", "That was long.", "Hello there."]
+
+
+def test_a_message_that_can_not_be_stored_later_is_reported_as_not_stored(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "STORING_PATIENCE_S", 0.0)
+    proxy.upstream.behaviours[:] = [Reply("Hello there.", first=1.0)]
+    assert proxy.post(user("ha " * 1_400_000)).headers["x-everthread-error"] == "not-stored"
+
+
 def test_a_conversation_goes_on_at_another_worker(upstream_and_workers: tuple[llm.Server, Workers]) -> None:
     upstream, workers = upstream_and_workers
     upstream.behaviours[:] = [f"Answer {number}." for number in range(4)]
