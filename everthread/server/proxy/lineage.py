@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from everthread.bank.corrections import build_correction
 from everthread.bank.line_validation import MAX_TEXT_CHARS, check_text
@@ -21,7 +21,7 @@ from everthread.server.proxy.message_text import ChatMessage, new_key, normalize
 from everthread.server.proxy.plan import Plan, make_plan, plan_continuation
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
 from everthread.server.proxy.session_finder import SessionFinder
-from everthread.server.proxy.transcript import Transcript
+from everthread.server.proxy.transcript import Transcript, is_dated
 from everthread.server.proxy.turn import META_PARTIAL, Turn, find_latest_turn
 from everthread.stores.pin_setting import pinned_seqs
 from everthread.types import Line, Metadata, NewLine, now
@@ -57,8 +57,14 @@ class Lineage:
         messages = _keep_storable(messages)
         with self._lock:
             transcript, plan = self._make_plan(messages, session, reply)
+            follows = _follows_dated_line(plan, transcript)
             if not self._stores_history:
-                plan.added = [item for item in plan.added if isinstance(item, Line)]
+                plan.added = [
+                    item for item in plan.added if isinstance(item, Line) or (follows and item.role == "user")
+                ]
+            if follows:
+                last, newest_at = transcript.current[plan.keep - 1].said_at, messages[-1].said_at or now()
+                plan.added = _estimate_times(plan.added, last, newest_at)
             return self._apply(transcript, plan, messages[-1])
 
     def preview(self, messages: Sequence[ChatMessage], session: str | None = None) -> tuple[int | None, frozenset[int]]:
@@ -279,3 +285,22 @@ def _keep_storable(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     if messages:
         check_text(messages[-1].text, {})
     return [message for message in messages if len(message.text) <= MAX_TEXT_CHARS]
+
+
+def _follows_dated_line(plan: Plan, transcript: Transcript) -> bool:
+    """Return whether what a plan adds was said after a line whose time is known."""
+    is_next = plan.first < plan.keep or all(item.role == "user" for item in plan.added)
+    return is_next and plan.keep > 0 and is_dated(transcript.current[plan.keep - 1])
+
+
+def _estimate_times(
+    added: Sequence[Line | ChatMessage], earliest: datetime, latest: datetime
+) -> list[Line | ChatMessage]:
+    """Return what a plan adds, the person's messages without a time at equal distances between two times."""
+    step = max(latest - earliest, timedelta()) / (len(added) + 1)
+    return [
+        item._replace(said_at=earliest + number * step)
+        if isinstance(item, ChatMessage) and item.role == "user" and item.said_at is None
+        else item
+        for number, item in enumerate(added, 1)
+    ]

@@ -713,6 +713,21 @@ def test_an_unknown_history_is_stored_once_without_dates(memory: Memory, lineage
     assert memory.stats().lines == 6
 
 
+@pytest.mark.parametrize("stores_history", [True, False])
+def test_messages_between_two_replies_have_times_between_them(memory: Memory, stores_history: bool) -> None:
+    lineage, history = Lineage(memory, stores_history=stores_history), list[ChatMessage]()
+    say(lineage, history, "Hello", "Hi.")
+    history += [by("Ben", "I sold my kayak this morning."), by("Cid", "I am moving to Oslo.")]
+    for number in (1, 2):
+        turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
+    assert texts(memory, turn) == [message.text for message in history]
+    lines = current_lines(memory, turn.line.session)
+    assert not any(META_UNDATED in line.metadata for line in lines)
+    times = [line.said_at for line in lines]
+    assert times == sorted(times)
+    assert times[1] < times[2] < times[3] < times[4]
+
+
 def test_an_unknown_history_is_left_out_on_request(memory: Memory) -> None:
     lineage = Lineage(memory, stores_history=False)
     turn = say(lineage, [user("I have a dog."), bot("What is its name?")], "Rex.", "A good name.")
