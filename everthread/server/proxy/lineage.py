@@ -93,7 +93,10 @@ class Lineage:
             messages, session = self._sessions.resolve(messages, session)
         *history, newest = messages
         transcript = self._sessions.open(session) if session is not None else self._sessions.recognise(history, newest)
-        return transcript, make_plan(transcript, history, newest, named=session is not None, reply=reply)
+        plan = make_plan(transcript, history, newest, named=session is not None, reply=reply)
+        if not plan.is_other_conversation:
+            return transcript, plan
+        return self._sessions.create(), Plan(0, added=[*transcript.current[: plan.keep], *plan.added])
 
     def resume(self, messages: Sequence[ChatMessage], response: str = "", session: str | None = None) -> Turn | None:
         """Store the messages of a request that leaves out the history, and discard what follows the response that it
@@ -255,7 +258,7 @@ class Lineage:
     def _build_line(
         self, source: Line | ChatMessage, session: str, before: Line | NewLine | None, *, is_newest: bool
     ) -> NewLine | None:
-        """Build the line of a message, or a copy of a discarded line; None if that was forgotten.
+        """Build the line of a message, or a copy of a line; None if that was forgotten.
 
         Args:
             source: the message or the line.
@@ -274,7 +277,9 @@ class Lineage:
         line = get_recorded(self.memory.store, self.memory.bank, source.seq)
         if line is None or line.text != source.text:
             return None
-        key, metadata = new_key(line.role, line.text), {**line.metadata, META_REPEATS: line.seq}
+        key, metadata = new_key(line.role, line.text), dict(line.metadata)
+        if line.retracted_at is not None:  # otherwise it was said twice, at the beginning of two conversations
+            metadata[META_REPEATS] = line.seq
         metadata.pop(META_CORRECTS, None)  # the copy comes after the lines before it, not where the first line was
         said_at = line.said_at if earliest is None else max(earliest, line.said_at)
         return NewLine(line.text, line.speaker, line.role, said_at, session, metadata, parent, key)

@@ -24,6 +24,7 @@ class Plan:
         added: the lines after them, before the newest message: discarded lines that come back, and unknown messages.
         known: the line of the newest message, if it is stored already.
         first: the position of the first line that the request contains.
+        is_other_conversation: whether what is added is another conversation, which only begins like the session.
     """
 
     keep: int
@@ -32,6 +33,7 @@ class Plan:
     added: list[Line | ChatMessage] = field(default_factory=list)
     known: Line | None = None
     first: int = 0
+    is_other_conversation: bool = False
 
 
 def make_plan(
@@ -55,6 +57,7 @@ def make_plan(
         lines, position, index = branch
         shown = max(0, index + 1 - len(lines))  # messages before the discarded lines
         plan = Plan(position + 1, first=max(0, position + 1 - shown))
+        plan.is_other_conversation = not named and transcript.only_begins_like(lines, position)
         plan.added = [
             *_overlay(transcript, lines, history[: index + 1]),
             *_find_lines_again(transcript, history[index + 1 :], lines[-1].seq),

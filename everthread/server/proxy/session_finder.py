@@ -23,6 +23,8 @@ MAX_CANDIDATE_SESSIONS = 8  # the latest ones, of those that contain a reply of 
 ANCHORS = 4  # last replies of the history, by which a session is searched
 REPEATED_OPENING_S = 600.0  # a first message that is sent again within this time gets another reply
 
+Rating = tuple[float, ...]
+
 
 class SessionFinder:
     """The sessions of one bank, the latest of which are held in memory. Not thread-safe."""
@@ -55,11 +57,11 @@ class SessionFinder:
             return altered or self._find_opening([*history, newest]) or self.create()
         if len(transcripts) == 1 and transcripts[0].has_reply(replies):
             return transcripts[0]
-        rated = []
+        rated: list[tuple[Rating, Transcript]] = []
         for transcript in transcripts:
             alignment = transcript.align(history, only_dated=True)
             if alignment is not None or transcript.find_branch(history) is not None:
-                rated.append((alignment.matches if alignment else 0, transcript))
+                rated.append((transcript.rate(history, alignment) if alignment else (0,), transcript))
         return _find_best(rated) or self.create()
 
     def resolve(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[list[ChatMessage], str | None]:
@@ -83,11 +85,12 @@ class SessionFinder:
         One changed reply, such as a greeting, may be of another conversation. It doesn't discard what follows it.
         """
         said = [message for message in reversed(history) if message.role == "user"][:ANCHORS]
-        rated, unsure = [], set()
+        rated: list[tuple[Rating, Transcript]] = []
+        unsure = set()
         for transcript in map(self.open, self._find_sessions(said)):
             alignment = transcript.align(history, "user")
             if alignment is not None and (likeness := transcript.measure_likeness(history, alignment.offset)):
-                rated.append((likeness, transcript))
+                rated.append(((likeness,), transcript))
                 if likeness < 1 and not transcript.is_continued(history, alignment.offset, newest):
                     unsure.add(transcript.session)
         best = _find_best(rated)
@@ -109,7 +112,8 @@ class SessionFinder:
         return self._memory.lines(where, include_retracted=True)
 
     def _find_opening(self, messages: Sequence[ChatMessage]) -> Transcript | None:
-        """Return the session that began a moment ago with the same messages, and in which one reply was given at most.
+        """Return the session that began a moment ago with the same messages of the same speakers, and in which at most
+        one reply was given.
 
         If the client gives the time of the first message, the session began with it at that time instead. Messages
         before the first reply are compared by the first of them alone: the others may be new.
@@ -125,8 +129,8 @@ class SessionFinder:
             transcript = self.open(line.session)
             current = transcript.current
             replies = sum(line.role == "assistant" and is_dated(line) for line in current)
-            begins = [(line.role, normalize(line.text)) for line in current[: len(shown)]]
-            is_opening = begins == [(message.role, message.normalized) for message in shown]
+            begins = [(line.role, line.speaker, normalize(line.text)) for line in current[: len(shown)]]
+            is_opening = begins == [(message.role, message.speaker, message.normalized) for message in shown]
             if replies <= 1 and is_opening and current[0].seq == line.seq:
                 return transcript
         return None
@@ -137,10 +141,10 @@ class SessionFinder:
         return self.open(new_session_name(to_micros(now()), lambda _: names | self._transcripts.keys()))
 
 
-def _find_best(rated: Sequence[tuple[float, Transcript]]) -> Transcript | None:
+def _find_best(rated: Sequence[tuple[Rating, Transcript]]) -> Transcript | None:
     """Return the transcript with the highest rating, of several the latest; None without any."""
 
-    def rate(each: tuple[float, Transcript]) -> tuple[float, int]:
+    def rate(each: tuple[Rating, Transcript]) -> tuple[Rating, int]:
         return each[0], max((line.seq for line in each[1].current), default=0)
 
     return max(rated, key=rate)[1] if rated else None

@@ -151,6 +151,14 @@ class Transcript:
             best = {max(latest, key=lambda offset: (self._count_shown(history, offset), offset))}
         return Alignment(best.pop(), matches)
 
+    def rate(self, history: Sequence[ChatMessage], alignment: Alignment) -> tuple[int, int, int]:
+        """Return how many replies of a history are equal at an alignment, how many messages, and how many of those are
+        by the same speaker."""
+        start = max(0, -alignment.offset)
+        pairs = zip(history[start:], self.current[start + alignment.offset :], strict=False)
+        shown = [message.speaker == line.speaker for message, line in pairs if is_shown(message, line)]
+        return alignment.matches, len(shown), sum(shown)
+
     def _count_fitting(self, history: Sequence[ChatMessage]) -> int:
         """Return how many messages of a history are the current lines at its alignment."""
         alignment = self.align(history) or self.align(history, "user")
@@ -274,6 +282,22 @@ class Transcript:
             if message.role == "assistant" and (line := self.find_discarded(message)) is not None:
                 return *self.trace(line), index
         return None
+
+    def only_begins_like(self, branch: Sequence[Line], position: int) -> bool:
+        """Return whether a discarded branch and the current lines have only their opening in common, and the current
+        ones go on after the first reply: then two conversations began with the same words.
+
+        Args:
+            branch: the discarded lines, the first of which is the reply to the opening.
+            position: that of the line which they follow.
+        """
+        opening, later = self.current[: position + 1], self.current[position + 1 :]
+        if not opening or any(line.role == "assistant" and is_dated(line) for line in opening):
+            return False
+        reply = branch[0]
+        versions = (reply.seq, reply.metadata.get(META_CORRECTS, reply.seq))
+        is_corrected = bool(later) and later[0].metadata.get(META_CORRECTS) in versions
+        return reply.role == "assistant" and not is_corrected and any(line.role == "user" for line in later[1:])
 
     def index_replies(self) -> dict[str, Line]:
         """Return the replies by their ids and those of their responses; a current one if several have the same id."""

@@ -469,6 +469,57 @@ def test_conversations_that_begin_alike_stay_apart(memory: Memory, lineage: Line
     assert texts(memory, second) == ["Hello", "Good morning.", "And you?", "Well."]
 
 
+@pytest.mark.parametrize("restarts", [False, True], ids=["same process", "restarted"])
+def test_conversations_that_begin_alike_at_the_same_time_discard_nothing_of_each_other(
+    memory: Memory, lineage: Lineage, restarts: bool
+) -> None:
+    one: list[ChatMessage] = []
+    two: list[ChatMessage] = []
+    say(lineage, one, "Hi!", "Hello.")
+    say(lineage, two, "Hi!", "Good morning.")
+    for number in (1, 2, 3):
+        lineage = Lineage(memory) if restarts else lineage
+        first = say(lineage, one, f"Question {number}?", f"Answer {number}.")
+        second = say(lineage, two, f"Request {number}.", f"Done {number}.")
+    assert texts(memory, first) == [message.text for message in one]
+    assert texts(memory, second) == [message.text for message in two]
+    assert not any(META_UNDATED in line.metadata for line in memory.lines())
+    turn = say(lineage, two[:2], "Another request.", "Done.")
+    assert texts(memory, turn) == ["Hi!", "Good morning.", "Another request.", "Done."]
+    assert texts(memory, first) == [message.text for message in one]
+
+
+@pytest.mark.parametrize("reply", ["Hello {}.", "Hello."])
+def test_conversations_of_different_people_that_begin_alike_stay_apart(
+    memory: Memory, lineage: Lineage, reply: str
+) -> None:
+    histories: dict[str, list[ChatMessage]] = {"Ann": [], "Ben": []}
+    turns: dict[str, Turn] = {}
+    for number in range(3):
+        for name, history in histories.items():
+            history.append(by(name, f"{name} {number}." if number else "Hi!"))
+            turns[name] = lineage.begin(list(history))
+            history.append(bot(reply.format(f"{name} {number}")))
+            lineage.finish(turns[name], history[-1].text)
+    for name, history in histories.items():
+        assert texts(memory, turns[name]) == [message.text for message in history]
+    assert memory.stats().retracted == 0
+
+
+def test_conversations_with_the_same_opening_and_reply_are_distinguished_by_what_follows(
+    memory: Memory, lineage: Lineage
+) -> None:
+    one: list[ChatMessage] = []
+    two: list[ChatMessage] = []
+    for text in ("Hello", "I am allergic to nuts."):
+        say(lineage, one, text, "All right.")
+    for text in ("Hello", "I live in Rome."):
+        second = say(lineage, two, text, "All right.")
+    first = say(lineage, one, "And I have a cat.", "All right.")
+    assert texts(memory, first) == [message.text for message in one]
+    assert texts(memory, second) == [message.text for message in two]
+
+
 def test_a_new_conversation_is_compared_with_few_that_begin_alike(
     memory: Memory, lineage: Lineage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
