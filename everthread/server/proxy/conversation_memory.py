@@ -28,7 +28,7 @@ from everthread.server.proxy.memory_block import MemoryBlock
 from everthread.server.proxy.message_text import META_MESSAGE_ID, ChatMessage
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_index import META_RESPONSE
-from everthread.server.proxy.turn import Turn
+from everthread.server.proxy.turn import META_PARTIAL, Turn
 from everthread.server.workers.bank_locks import BankLocks
 from everthread.server.workers.table_locks import TableLocks
 from everthread.stores.unit_store import UnitVersion
@@ -105,19 +105,33 @@ class ConversationMemory:
             resumed = lineage.resume(turn.messages, turn.response, session)
         return None if resumed is None else self._add_recalled(bank, resumed)
 
-    def finish(self, bank: str, turn: Turn, reply: Reply, metadata: Metadata, block: MemoryBlock = NO_BLOCK) -> None:
-        """Store the reply to a request with these memories, as far as it came. Raises the same errors as `begin`."""
+    def finish(
+        self,
+        bank: str,
+        turn: Turn,
+        reply: Reply,
+        metadata: Metadata,
+        block: MemoryBlock = NO_BLOCK,
+        beginning: str = "",
+    ) -> None:
+        """Store the reply to a request with these memories, as far as it came, after the beginning that the client
+        gave. Raises the same errors as `begin`."""
         if not reply.text and not reply.response_id:
             self.embed(bank)
             return
-        given = {"model": reply.model, META_RESPONSE: reply.response_id, META_MESSAGE_ID: reply.message_id}
+        text = reply.join(beginning) if beginning else reply.text
         with self._use(bank, create=False) as lineage:
-            named = {
-                **metadata,
-                **block.build_metadata(reply.text),
-                **{name: each for name, each in given.items() if each},
-            }
-            lineage.finish(turn, reply.text, partial=reply.is_partial, metadata=named)
+            named = {**metadata, **block.build_metadata(text), **_describe(reply)}
+            lineage.finish(turn, text, partial=reply.is_partial, metadata=named)
+        self.embed(bank)
+
+    def keep_reply(self, bank: str, turn: PersonTurn, reply: Reply, metadata: Metadata, session: str | None) -> None:
+        """Store the reply to a message without words. Raises the same errors as `begin`."""
+        if not reply.text or self.is_read_only(bank):
+            return
+        partial = {META_PARTIAL: True} if reply.is_partial else {}
+        message = ChatMessage("assistant", reply.text, metadata={**metadata, **_describe(reply), **partial})
+        self.begin(bank, replace(turn, messages=[*turn.messages, message]), session)
         self.embed(bank)
 
     def embed(self, bank: str) -> None:
@@ -132,6 +146,13 @@ class ConversationMemory:
             name = keep_turn(lineage, messages, session)
         self.embed(bank)
         return name
+
+    def has_last_reply(self, bank: str, messages: Sequence[ChatMessage], session: str | None) -> bool:
+        """Return whether the bank has the beginning of a reply that a request continues. Raises as `begin`."""
+        if not self._services.store.exists(bank):
+            return False
+        with self._use(bank, create=False) as lineage:
+            return lineage.has_last_reply(messages, session)
 
     def extend_reply(self, bank: str, messages: Sequence[ChatMessage], reply: Reply, session: str | None) -> None:
         """Store the continuation of a reply, if the bank has its beginning. Raises as `begin`."""
@@ -325,6 +346,12 @@ class ConversationMemory:
                 self._lineages.popitem(last=False)
         with self._locks.hold(bank, LOCK_TIMEOUT_S):
             yield lineage
+
+
+def _describe(reply: Reply) -> Metadata:
+    """Return the metadata of a reply that its answer contains."""
+    given = {"model": reply.model, META_RESPONSE: reply.response_id, META_MESSAGE_ID: reply.message_id}
+    return {name: each for name, each in given.items() if each}
 
 
 def _open_locks(registry: ConversationRegistry) -> BankLocks | TableLocks:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -94,10 +94,10 @@ class Exchange:
         """
         if self._is_task:
             return await self._pass_on(request, target, raw_headers, None)
-        person_turn = await _read(request, partial(request.find_turn, self._build_metadata()))
-        if person_turn is None:
-            continued = await _read(request, request.find_continued_reply)
-            store = None if continued is None else partial(self._extend_reply, continued)
+        person_turn = await _read(request, partial(request.read_turn, self._build_metadata()))
+        continued = await _read(request, request.find_continued_reply)
+        if person_turn is None or not person_turn.has_words or await self._continues_reply(person_turn, continued):
+            store = self._choose_store(person_turn, continued)
             return await self._pass_on(request, target, raw_headers, store)
         storing, block = await self._remember(person_turn, options, patience_s)
         is_answered = False
@@ -108,7 +108,8 @@ class Exchange:
             if not is_answered:  # no reply is stored, after which the message would be embedded
                 storing.add_done_callback(self._embed)
         turn = storing.result() if storing.done() else None
-        store = None if storing.done() and turn is None else partial(self._finish, storing, block)
+        is_stored = not storing.done() or turn is not None
+        store = partial(self._finish, storing, block, person_turn.beginning) if is_stored else None
         return self._pass_answer(answer, request, turn, block, store)
 
     async def count(
@@ -128,6 +129,21 @@ class Exchange:
             block = await self._wait_for_block(recalling, patience_s)
         answer, block = await self._send(request, block, person_turn.index, target, raw_headers)
         return PassedAnswer(answer, self._build_headers(None, block))
+
+    def _choose_store(
+        self, person_turn: PersonTurn | None, continued: Sequence[ChatMessage] | None
+    ) -> StoreReply | None:
+        """Return what stores the reply to a request without a new message with words; None: it is not stored.
+
+        Args:
+            person_turn: the person's newest message.
+            continued: the messages, if the last is a reply that the request continues.
+        """
+        if continued is not None:
+            return partial(self._extend_reply, continued)
+        if person_turn is None or person_turn.has_words:
+            return None
+        return partial(self._keep_reply, person_turn)
 
     @property
     def _is_task(self) -> bool:
@@ -251,13 +267,16 @@ class Exchange:
             self._failures.append("memories-refused")
         return answer, NO_BLOCK if roles else block
 
-    async def _finish(self, storing: asyncio.Future[Turn | None], block: MemoryBlock, reply: Reply) -> None:
-        """Store the reply to the request with these memories, after the message."""
+    async def _finish(
+        self, storing: asyncio.Future[Turn | None], block: MemoryBlock, beginning: str, reply: Reply
+    ) -> None:
+        """Store the reply to the request with these memories, after the message, with the beginning of the reply that
+        the client gave."""
 
         async def finish() -> None:
             if (turn := await asyncio.shield(storing)) is not None:
                 bank, metadata = self._destination.bank, self._build_metadata()
-                await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata, block)
+                await anyio.to_thread.run_sync(self._memory.finish, bank, turn, reply, metadata, block, beginning)
 
         await self._store(finish())
 
@@ -270,6 +289,29 @@ class Exchange:
 
         if storing.result() is not None:
             self._memory.tasks.start(embed())
+
+    async def _keep_reply(self, person_turn: PersonTurn, reply: Reply) -> None:
+        """Store the reply to a message without words."""
+        bank, session, metadata = self._destination.bank, self._destination.session, self._build_metadata()
+        keep_reply = self._memory.keep_reply
+        await self._store(anyio.to_thread.run_sync(keep_reply, bank, person_turn, reply, metadata, session))
+
+    async def _continues_reply(self, person_turn: PersonTurn, messages: Sequence[ChatMessage] | None) -> bool:
+        """Return whether a request with the beginning of a reply continues one that is stored.
+
+        Args:
+            person_turn: the person's newest message.
+            messages: the messages, of which the beginning is the last; None if a reply can't be continued.
+        """
+        if not person_turn.beginning or messages is None:
+            return bool(person_turn.beginning)
+        bank, session, has_last_reply = self._destination.bank, self._destination.session, self._memory.has_last_reply
+        finding = self._memory.tasks.start(anyio.to_thread.run_sync(has_last_reply, bank, messages, session))
+        await asyncio.wait([finding], timeout=STORING_PATIENCE_S)
+        if not finding.done():
+            finding.add_done_callback(_retrieve_error)
+            return False
+        return finding.exception() is None and finding.result()
 
     async def _extend_reply(self, messages: Sequence[ChatMessage], reply: Reply) -> None:
         """Store the continuation of a reply."""
@@ -316,7 +358,7 @@ class Exchange:
         return headers
 
 
-def _retrieve_error(task: asyncio.Task[MemoryBlock]) -> None:
+def _retrieve_error(task: asyncio.Task[Any]) -> None:
     """Retrieve the error of an abandoned task, which asyncio would log as lost."""
     if not task.cancelled():
         task.exception()

@@ -48,6 +48,11 @@ class Entry(NamedTuple):
         """True if the person's turn continues with it: for calls of tools, their results, and remarks."""
         return self.role in ("result", "remark") or (self.role == "assistant" and self.calls_tools)
 
+    @property
+    def begins_reply(self) -> bool:
+        """True if, at the end of a request, it is the beginning of the reply."""
+        return self.role == "assistant" and not self.calls_tools and bool(self.text.strip())
+
     def to_message(self, metadata: Metadata) -> ChatMessage | None:
         """Return the message of the person or the assistant; None if it is another's, or has no words.
 
@@ -76,6 +81,8 @@ class PersonTurn:
         continues: whether tools have been called since, so that the request continues the turn.
         upstream_has_history: whether the request leaves out what was said before, because the upstream has it.
         response: the id of the response that it continues, if the upstream has the history.
+        has_words: whether the newest message has words; without, such as one that is a picture, it is not in messages.
+        beginning: the beginning of the reply, which the client gives.
     """
 
     messages: list[ChatMessage]
@@ -83,6 +90,8 @@ class PersonTurn:
     continues: bool
     upstream_has_history: bool = False
     response: str = ""
+    has_words: bool = True
+    beginning: str = ""
 
     @property
     def text(self) -> str:
@@ -107,7 +116,7 @@ def join_results(entries: Sequence[Entry]) -> list[Entry]:
     return joined
 
 
-def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None:
+def find_turn(entries: list[Entry], metadata: Metadata) -> PersonTurn | None:
     """Find the person's newest message.
 
     Args:
@@ -116,12 +125,13 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
 
     Returns:
         The turn; None if the person has said nothing: the request is a task of a front end, ends with a quiet prompt,
-        or with another message than the person's, instructions, or the results of tools.
+        or with another message than the person's, instructions, the results of tools, or the beginning of the reply.
     """
     index = next((place for place in reversed(range(len(entries))) if entries[place].role == "user"), None)
     if index is None:
         return None
     later = entries[index + 1 :]
+    beginning = later.pop().text if later and later[-1].begins_reply else ""
     if not all(entry.continues_turn or entry.role == "instruction" for entry in later):
         return None
     if any(entry.role == "instruction" and is_quiet_prompt(entry.text) for entry in later):
@@ -129,18 +139,20 @@ def find_turn(entries: Sequence[Entry], metadata: Metadata) -> PersonTurn | None
     if any(entry.role == "instruction" and is_task_instruction(entry.text) for entry in entries[:index]):
         return None
     newest = entries[index].to_message(metadata)
+    continues = any(entry.continues_turn for entry in later)
+    messages = list(_read_messages(entries[:index], metadata))
+    if newest is None:
+        is_unworded = entries[index].other_parts > 0 and not beginning
+        return PersonTurn(messages, index, continues, has_words=False) if is_unworded else None
     is_only = all(entry.role in ("instruction", "remark") for entry in (*entries[:index], *later))
-    if newest is None or is_final_task(newest.text) or (is_only and is_task(newest.text)):
+    if is_final_task(newest.text) or (is_only and is_task(newest.text)):
         return None
-    return PersonTurn(
-        [*_read_messages(entries[:index], metadata), newest], index, any(entry.continues_turn for entry in later)
-    )
+    return PersonTurn([*messages, newest], index, continues, beginning=beginning)
 
 
 def find_continued_reply(entries: Sequence[Entry]) -> list[ChatMessage] | None:
     """Return the messages with words if the last is the assistant's, which the reply continues; else None."""
-    last = entries[-1]
-    if last.role != "assistant" or last.calls_tools or not last.text.strip():
+    if not entries[-1].begins_reply:
         return None
     return list(_read_messages(entries, {}))
 

@@ -17,7 +17,7 @@ from everthread.bank.line_versions import get_recorded
 from everthread.bank.recorded_lines import is_recorded
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_UNDATED, SETTING_PINNED
 from everthread.memory import Memory
-from everthread.server.proxy.message_text import ChatMessage, new_key, normalize
+from everthread.server.proxy.message_text import ChatMessage, is_same, new_key, normalize
 from everthread.server.proxy.plan import Plan, make_plan, plan_continuation
 from everthread.server.proxy.reply_index import ReplyIndex, get_reply_ids
 from everthread.server.proxy.session_finder import SessionFinder
@@ -198,17 +198,9 @@ class Lineage:
         Returns:
             The new line; None if the bank does not have that reply at the end of a session.
         """
-        so_far = messages[-1]
         with self._lock:
-            transcript = (
-                self._sessions.open(session) if session is not None else self._sessions.recognise(messages, so_far)
-            )
-            messages = transcript.skip_removed(messages)
-            transcript.arrange(messages)
-            alignment = transcript.align(messages) or transcript.align(messages, "user")
-            line = transcript.current[-1] if transcript.current else None
-            is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
-            if line is None or not is_last or not so_far.normalized.endswith(normalize(line.text)):  # after a name
+            transcript, line = self._find_last_reply(messages, session)
+            if line is None or not messages[-1].normalized.endswith(normalize(line.text)):  # after a name
                 return None
             corrected = build_correction(self.memory.store, self.memory.bank, line.seq, text)
             metadata = {name: value for name, value in corrected.metadata.items() if name != META_PARTIAL}
@@ -217,6 +209,25 @@ class Lineage:
             stored = self.memory.replace_lines([line.seq], [corrected], corrects=line.seq)[0]
             transcript.refresh(self.memory)
         return stored
+
+    def has_last_reply(self, messages: Sequence[ChatMessage], session: str | None = None) -> bool:
+        """Return whether the bank has the reply so far, or a longer one, at the end of a session. Takes the same as
+        `extend_reply`."""
+        with self._lock:
+            line = self._find_last_reply(messages, session)[1]
+            return line is not None and is_same(messages[-1].normalized, normalize(line.text))
+
+    def _find_last_reply(self, messages: Sequence[ChatMessage], session: str | None) -> tuple[Transcript, Line | None]:
+        """Find the session of a conversation, and the line of the reply at its end. Takes the same as
+        `extend_reply`."""
+        transcript = (
+            self._sessions.open(session) if session is not None else self._sessions.recognise(messages, messages[-1])
+        )
+        messages = transcript.skip_removed(messages)
+        transcript.arrange(messages)
+        alignment = transcript.align(messages) or transcript.align(messages, "user")
+        is_last = alignment is not None and alignment.offset + len(messages) == len(transcript.current)
+        return transcript, transcript.current[-1] if is_last and transcript.current else None
 
     def _apply(self, transcript: Transcript, plan: Plan, newest: ChatMessage) -> Turn:
         """Carry out a plan."""

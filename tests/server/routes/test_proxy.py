@@ -602,8 +602,9 @@ def test_a_reply_that_is_continued_is_corrected_to_the_whole(proxy: Proxy) -> No
     assert proxy.texts == ["Where is she?", "She moved to Lisbon."]
     assert "partial" not in proxy.lines[-1].metadata
     proxy.post(user("Where is she?"), bot("She moved to Lisbon"))
-    proxy.post(user("Who?"), bot("Sure,"))
     assert proxy.texts == ["Where is she?", "She moved to Lisbon."]
+    proxy.post(user("Who?"), bot("Sure, "))
+    assert proxy.texts == ["Where is she?", "She moved to Lisbon.", "Who?", "Sure, Hm."]
 
 
 def test_a_body_that_is_not_understood_is_the_upstreams_to_refuse(proxy: Proxy) -> None:
@@ -1001,6 +1002,37 @@ def upstream_and_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
     """Yield two workers and their upstream."""
     with llm.llm_server() as upstream, two_workers(tmp_path_factory.mktemp("workers"), upstream.url) as workers:
         yield upstream, workers
+
+
+def test_a_reply_that_the_client_begins_is_stored_with_its_message_and_memories(proxy: Proxy) -> None:
+    proxy.post(user(FACT))
+    proxy.upstream.behaviours[:] = ["Lisbon.", "Porto, too.", "Goodbye."]
+    answer = proxy.post(user(QUESTION), bot("She lives in "))
+    assert "x-everthread-session" in answer.headers
+    assert FACT in proxy.blocks[0]
+    said = [user(QUESTION), bot("She lives in Lisbon."), user("Where else?")]
+    proxy.post(*said, bot("In "), stream=True)
+    proxy.post(*said, bot("In Porto, too."), user("Bye."))
+    assert proxy.texts[2:] == [*(each["content"] for each in said), "In Porto, too.", "Bye.", "Goodbye."]
+    assert len({line.session for line in proxy.lines[2:]}) == 1
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+@pytest.mark.parametrize("before", [[], [user("Look!"), bot("At what?")]], ids=["first", "later"])
+def test_the_reply_to_a_picture_without_words_is_stored(proxy: Proxy, before: list[dict[str, Any]]) -> None:
+    picture = {"role": "user", "content": [PICTURE]}
+    if before:
+        proxy.upstream.behaviours[:] = ["At what?"]
+        proxy.post(*before[:-1])
+    proxy.upstream.behaviours[:] = ["A brown dog.", "A collie."]
+    proxy.post(*before, picture)
+    assert proxy.texts == [*(each["content"] for each in before), "A brown dog."]
+    proxy.post(*before, picture, bot("A brown dog."), user("What breed is it?"))
+    assert proxy.texts[len(before) :] == ["A brown dog.", "What breed is it?", "A collie."]
+    assert len({line.session for line in proxy.lines}) == 1
+    assert not any(line.is_undated for line in proxy.lines)
 
 
 def test_a_message_that_no_line_can_hold_is_not_stored_and_its_conversation_goes_on(

@@ -157,7 +157,16 @@ class ModelRequest(ABC):
         return find_continued_reply(self.entries)
 
     def find_turn(self, metadata: Metadata) -> PersonTurn | None:
-        """Find the person's newest message. Returns as `history.find_turn`.
+        """Find the person's newest message; None if it has no words, or the request has the beginning of its reply.
+
+        Args:
+            metadata: of each message.
+        """
+        turn = self.read_turn(metadata)
+        return None if turn is None or not turn.has_words or turn.beginning else turn
+
+    def read_turn(self, metadata: Metadata) -> PersonTurn | None:
+        """Read the person's newest message. Returns as `history.find_turn`.
 
         Args:
             metadata: of each message.

@@ -114,12 +114,12 @@ class MessagesRequest(ModelRequest):
         """Return the session that a field of other front ends names, or an empty text."""
         return super().find_session() or self._user[1]
 
-    def find_turn(self, metadata: Metadata) -> PersonTurn | None:
-        """Find the person's newest message, as in `ModelRequest`; None also if the client tests the server."""
+    def read_turn(self, metadata: Metadata) -> PersonTurn | None:
+        """Read the person's newest message, as in `ModelRequest`; None also if the client tests the server."""
         limit = self.get("max_tokens")
         if isinstance(limit, int) and limit <= MAX_PROBE_TOKENS:
             return None
-        return super().find_turn(metadata)
+        return super().read_turn(metadata)
 
     @cached_property
     def _user(self) -> tuple[str, str]:

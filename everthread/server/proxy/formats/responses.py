@@ -167,9 +167,9 @@ class ResponsesRequest(ModelRequest):
         """Return None: a response is always a message of its own."""
         return None
 
-    def find_turn(self, metadata: Metadata) -> PersonTurn | None:
-        """Find the person's newest message. See `ModelRequest`."""
-        turn = super().find_turn(metadata)
+    def read_turn(self, metadata: Metadata) -> PersonTurn | None:
+        """Read the person's newest message. See `ModelRequest`."""
+        turn = super().read_turn(metadata)
         if not self.upstream_has_history:
             return turn
         has_results = any(entry.role == "result" for entry in self.entries)
