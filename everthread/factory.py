@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,13 +40,18 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def open_store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
+def open_store(
+    spec: Store | str | Path | None = None,
+    create: bool = True,
+    open_folder: Callable[[str | Path], Store] = SQLiteStore,
+) -> Store:
     """Open a store.
 
     Args:
         spec: a store, which is returned; a folder, the URL of a Postgres database, or a file of places, such as
             places.toml; None: the configured one.
         create: whether to create a missing folder.
+        open_folder: opens the store of a folder.
 
     Raises:
         NotFound: the folder is missing, and `create` is False; or the file is missing.
@@ -71,7 +76,7 @@ def open_store(spec: Store | str | Path | None = None, create: bool = True) -> S
             return open_placed(places_file.read_places_file(path), _open_place)
         if not create and not path.exists():
             raise NotFound(f"no banks yet: the folder {spec} does not exist; create a bank with: everthread chat")
-        return SQLiteStore(spec)
+        return open_folder(spec)
     return spec
 
 

@@ -74,6 +74,7 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.line_writer import LineWriter
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
+from everthread.stores.sqlite import shared_store
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import (
     Context,
@@ -143,7 +144,8 @@ class Memory(TextSearch, BankUnits, BankFacts):
 
         Args:
             bank: the bank's id.
-            store: a folder, the URL of a database, or a Store.
+            store: a folder, whose memories share its store; the URL of a database; or a Store, which several memories
+                may share.
             embedder: an embedding model or its name.
             recipe: a recipe or its name; None: the bank's saved one. A new bank saves the given recipe with its first
                 line.
@@ -157,9 +159,9 @@ class Memory(TextSearch, BankUnits, BankFacts):
             BadInput, ConfigError: an argument or a setting is invalid.
             BankTooNew, BankDamaged, StoreUnavailable: the bank can't be read.
         """
-        opened = factory.open_store(store)
+        opened = factory.open_store(store, open_folder=shared_store.open_shared)
         owns_store = opened is not store
-        with undo_on_error(opened.close if owns_store else lambda: None):
+        with undo_on_error(partial(shared_store.close_unused, opened) if owns_store else lambda: None):
             memory = cls(
                 bank,
                 opened,
@@ -170,6 +172,8 @@ class Memory(TextSearch, BankUnits, BankFacts):
             if (recipe or options) and not opened.corpus_stats(bank).last_seq:
                 memory._writer.before_first_write = memory.save_recipe
         memory._owns_store = owns_store
+        if owns_store:
+            shared_store.add_user(opened, memory)
         return memory
 
     # ------------------------------------------------------------------ observe
@@ -564,10 +568,14 @@ class Memory(TextSearch, BankUnits, BankFacts):
         return reindex(self.store, self.bank, self._encoder, BATCH_LINES, progress, roles, token_roles)
 
     def close(self) -> None:
-        """Close the reranker's model, and the store unless the caller opened it. A later call opens them again."""
+        """Close the reranker's model, and the store unless the caller opened it or another memory of its folder is open.
+
+        A later call opens them again.
+        """
         self._rerankers.close()
         if self._owns_store:
-            self.store.close()
+            shared_store.remove_user(self.store, self)
+            shared_store.close_unused(self.store)
 
     def __enter__(self) -> Self:
         return self

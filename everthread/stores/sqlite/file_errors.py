@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from everthread.errors import BadInput, BankDamaged, EverthreadError, StoreUnavailable
 
 LOCK_TIMEOUT_S = 60.0  # for other writers; a write takes milliseconds, so only a stuck process exceeds it
+
+_BANK_DESCRIPTORS = 8  # more than opening a bank needs: its file, its logs and its folder, for one connection or two
 
 # SQLite's primary result codes and the system's error numbers, by remedy.
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH}
@@ -20,6 +23,7 @@ _FORBIDDEN = (
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH},
     {errno.EACCES, errno.EPERM, errno.EROFS},
 )
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
 _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, {errno.EAGAIN}
 _NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
@@ -52,6 +56,11 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
         )
     if _matches(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreUnavailable(f"no space to write {place}: {reason}. {outcome}Free disk space and call again")
+    if _is_out_of_descriptors(error):
+        return StoreUnavailable(
+            f"{place} can't be opened: this process has too many files open ({reason}). {outcome}Close memories and "
+            "stores that are not in use, pass one store to all of them, or raise the limit, as with: ulimit -n 4096"
+        )
     if _matches(error, _FORBIDDEN):
         return StoreUnavailable(
             f"{place} can't be written: {reason}. Check the folder's permissions, or choose another one"
@@ -86,6 +95,21 @@ def _result_code(error: Exception) -> int | None:
 
 def _matches(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
     return error.errno in kind[1] if isinstance(error, OSError) else _result_code(error) in kind[0]
+
+
+def _is_out_of_descriptors(error: Exception) -> bool:
+    """Return whether the process has too few file descriptors left to open a bank. SQLite does not report the reason."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_DESCRIPTOR
+    if _result_code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR}:
+        return False
+    with ExitStack() as opened:
+        try:
+            for _ in range(_BANK_DESCRIPTORS):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError as refused:
+            return refused.errno in _NO_DESCRIPTOR
+    return False
 
 
 def _is_unstorable(error: Exception) -> bool:

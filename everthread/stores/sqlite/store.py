@@ -113,15 +113,19 @@ class SQLiteStore(Store):
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
+        self.prepare_folder()
+        self.max_open_banks: int | None = None
+        self._open: OrderedDict[str, OpenBank] = OrderedDict()
+        self._lock = threading.Lock()
+        self._snapshot: OpenBank | None = None  # of a store in one transaction: its bank
+
+    def prepare_folder(self) -> None:
+        """Create the folder if it does not exist, and finish what killed processes left in it."""
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_orphan_logs(self.folder)
         receipts.write_all_missing(self.folder)
         remove_unfinished(self.folder)
-        self.max_open_banks: int | None = None
-        self._open: OrderedDict[str, OpenBank] = OrderedDict()
-        self._lock = threading.Lock()
-        self._snapshot: OpenBank | None = None  # of a store in one transaction: its bank
 
     @property
     def location(self) -> str:
