@@ -199,7 +199,8 @@ class Memory(TextSearch, BankUnits, BankFacts):
             speaker: who said it; None: the role.
             role: the speaker's role.
             said_at: when it was said; None: now.
-            session: the conversation; None: the current one, or a new one after an hour of silence.
+            session: the conversation; None: the one that is current at that time, or a new one after an hour of
+                silence. An old line does not end the current one.
             metadata: JSON values by name.
             parent: the seq or the key of the line that it answers.
             key: identifies the line at its source. If the bank has a line with this key, it or its correction is
@@ -568,7 +569,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         return reindex(self.store, self.bank, self._encoder, BATCH_LINES, progress, roles, token_roles)
 
     def close(self) -> None:
-        """Close the reranker's model, and the store unless the caller opened it or another memory of its folder is open.
+        """Close the reranker's model, and the store unless the caller opened it or a memory of its folder is open.
 
         A later call opens them again.
         """

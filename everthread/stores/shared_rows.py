@@ -93,6 +93,11 @@ def map_corrections(
     return {seq: lines[position].seq for seq, position in corrects.items()}
 
 
+def is_near(at: int, last_at: int) -> bool:
+    """Return whether a line said at a time may belong to a session with its last line at another (microseconds)."""
+    return abs(at - last_at) <= SESSION_GAP // timedelta(microseconds=1)
+
+
 def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
     """Build an unused name for a session from its time.
 

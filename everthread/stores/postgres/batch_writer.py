@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
-    SESSION_GAP,
+    is_near,
     new_session_name,
     next_seq,
     pack_line,
@@ -58,7 +57,7 @@ class BatchWriter:
                 f"SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND session_id = ANY(%s)",
                 (bank, sorted({entry.line.session for entry in entries if entry.line.session is not None})),
             )
-            latest = db.execute(
+            newest = db.execute(
                 f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND number =
                     (SELECT session FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT 1)""",
                 (bank, bank),
@@ -72,10 +71,10 @@ class BatchWriter:
                 (bank, sorted({entry.line.parent for entry in entries if isinstance(entry.line.parent, int)})),
             )
         self.known = {line.key: line for line in map(parse_line, known)}
-        self.latest = next((_Session(*row) for row in latest), None)
+        self.newest = next((_Session(*row) for row in newest), None)
         self.sessions = {row[0]: _Session(*row) for row in sessions}
-        if self.latest:
-            self.latest = self.sessions.setdefault(self.latest.name, self.latest)
+        if self.newest:
+            self.newest = self.sessions.setdefault(self.newest.name, self.newest)
         self.speakers = {(name, role): int(number) for name, role, number in speakers}
         self.seqs = {int(seq) for (seq,) in parents}
         self.before = self.last  # the bank's last number before this batch
@@ -111,7 +110,7 @@ class BatchWriter:
         speaker = self._get_or_add_speaker(new.speaker, new.role)
         self.last = seq
         session.add_line(self.last, at, entry.terms.length, int(bool(new.text)))
-        self.latest = session
+        self.newest = session
         line = Line(
             seq=self.last,
             session=session.name,
@@ -144,17 +143,25 @@ class BatchWriter:
     def _get_or_add_session(self, name: str | None, at: int, first: int) -> _Session:
         """Return the session of a name, or the session that a line without a name joins; line `first` may start it."""
         if name is None:
-            if (
-                self.latest
-                and self.latest.ended_at is None
-                and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1)
-            ):
-                return self.latest
+            current = self._find_current_session(at)
+            if current is not None and current.ended_at is None:
+                return current
             name = new_session_name(at, self._find_session_names)
         if name not in self.sessions:
             self.session_count += 1
             self.sessions[name] = _Session(name, self.session_count, at, at, first, first)
         return self.sessions[name]
+
+    def _find_current_session(self, at: int) -> _Session | None:
+        """Return the session of the newest line, or else that in which something was said last, if it is near `at`."""
+        if self.newest and is_near(at, self.newest.last_at):
+            return self.newest
+        query = f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s
+            ORDER BY last_at DESC, last_seq DESC LIMIT 1"""
+        for row in self.db.execute(query, (self.bank,)):
+            self.sessions.setdefault(row[0], _Session(*row))
+        last = max(self.sessions.values(), key=lambda session: (session.last_at, session.last_seq), default=None)
+        return last if last is not None and is_near(at, last.last_at) else None
 
     def _find_session_names(self, prefix: str) -> set[str]:
         rows = self.db.execute(

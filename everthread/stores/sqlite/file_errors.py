@@ -98,7 +98,7 @@ def _matches(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
 
 
 def _is_out_of_descriptors(error: Exception) -> bool:
-    """Return whether the process has too few file descriptors left to open a bank. SQLite does not report the reason."""
+    """Return whether the process has too few file descriptors to open a bank, which SQLite does not report."""
     if isinstance(error, OSError):
         return error.errno in _NO_DESCRIPTOR
     if _result_code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import timedelta
 from itertools import chain
 
 import numpy as np
@@ -21,8 +20,8 @@ from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
     LINE_COLUMNS,
-    SESSION_GAP,
     describe_miscounts,
+    is_near,
     new_session_name,
     pack_line,
     parse_line,
@@ -57,13 +56,18 @@ def get_by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
 
 
 def choose_session(db: sqlite3.Connection, at: int) -> str:
-    """Return the session of a line that names none: the last, or a new one if that has ended or is long past."""
-    last = db.execute(
-        """SELECT session_id, last_at FROM session
-           WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1) AND ended_at IS NULL"""
-    ).fetchone()
-    if last and abs(at - last[1]) <= SESSION_GAP // timedelta(microseconds=1):
-        return str(last[0])
+    """Return the session of a line that names none: the current one, or a new one if that has ended or is long past.
+
+    The current session is that of the newest line; if that line was said at another time, such as an old one that is
+    added to a live conversation, it is the session in which something was said last.
+    """
+    newest = "number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1)"
+    for choice in (f"WHERE {newest}", "ORDER BY last_at DESC, last_seq DESC LIMIT 1"):
+        row = db.execute(f"SELECT session_id, last_at, ended_at FROM session {choice}").fetchone()
+        if row is not None and is_near(at, row[1]):
+            if row[2] is None:
+                return str(row[0])
+            break
 
     def find_names(name: str) -> set[str]:
         rows = db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))

@@ -43,7 +43,11 @@ def run_with_few_descriptors(folder: Path, stores: str) -> subprocess.CompletedP
 
 
 def test_the_memories_of_a_folder_share_its_store(tmp_path: Path) -> None:
-    with open_memory(tmp_path) as ann, open_memory(str(tmp_path), "ben") as ben, open_memory(tmp_path / "other") as other:
+    with (
+        open_memory(tmp_path) as ann,
+        open_memory(str(tmp_path), "ben") as ben,
+        open_memory(tmp_path / "other") as other,
+    ):
         assert ann.store is ben.store
         assert ann.store is not other.store
 
