@@ -206,8 +206,9 @@ class Memory(TextSearch, BankUnits, BankFacts):
             key: identifies the line at its source. If the bank has a line with this key, it or its correction is
                 returned, and nothing is stored; if it was retracted and not corrected, the new line takes its key.
             replace: replace the line with this key: it is retracted, and the new line takes its key and its pin, in one
-                transaction. If it has the same text, speaker, role and metadata, and the time and the session if they
-                are given, it is returned, and nothing is stored.
+                transaction; its time and its session are those of any new line. If the stored line has the same text,
+                speaker, role and metadata, and the time and the session if they are given, it is returned, and nothing
+                is stored. For the edit of a message, `correct` keeps the time, the session and the place.
             undated: it was said at an unknown time: it is shown without a date, and never found by a time.
 
         Raises:

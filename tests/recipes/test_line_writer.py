@@ -68,6 +68,15 @@ def test_a_replacing_line_inherits_the_pin(bank: Memory) -> None:
     assert bank.settings()[SETTING_PINNED] == [2, 3]
 
 
+def test_a_replacing_line_is_said_now_but_a_correction_keeps_the_time_and_the_session(bank: Memory) -> None:
+    bank.observe("Let's meet at the Blue Door.", key="k", said_at=NOON, session="s")
+    edited = bank.correct(1, "Let's meet at the Red Lion.")
+    assert (edited.said_at, edited.session, edited.key, edited.position) == (NOON, "s", "k", 1)
+    replaced = bank.observe("We met at the Red Lion.", key="k", replace=True)
+    assert replaced.said_at > NOON
+    assert (replaced.session == "s", replaced.position) == (False, replaced.seq)
+
+
 def test_a_put_of_the_same_line_stores_nothing(bank: Memory) -> None:
     metadata: dict[str, JSONValue] = {"year": 2024, "tags": ["a", {"b": 1.5}]}
     line = bank.observe("Mia.", key="k", metadata=metadata, said_at=NOON, session="s")
