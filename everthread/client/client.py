@@ -1,9 +1,7 @@
-"""A bank on a server, with the methods of `Memory`.
+"""A bank on a server, with the methods of `Memory` that do not need its store.
 
-The methods return the same types, raise the same errors and take the same arguments, so that a program can use either.
-Only `rerank` (of `recall` and `context`), `notes` and `count` (of `context`), `key` (of `correct`) and `speaker` (of
-`forget`) are missing.
-A write is performed only once, even if its response is lost and the request is repeated.
+They return the same types, raise the same errors and take the same arguments, except for those that docs/server.md
+lists. A write is performed only once, even if its response is lost and the request is repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from everthread.bank import validation
+from everthread.bank import deletion, validation
 from everthread.bank.settings import REMEMBER_POLICIES
 from everthread.bank.text_search import parse_search
 from everthread.chat.character import Character
@@ -60,9 +58,9 @@ class Client(ClientFacts):
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    The first line creates the bank. `characters` are the server's characters, which all its banks share. Every method
-    raises StoreUnavailable if no server answers, ConfigError if a key is missing or invalid, and NotFound if the bank
-    doesn't exist.
+    The first line creates the bank; before, methods that read raise NotFound, whereas `Memory` creates a bank that it
+    opens. `characters` are the server's characters, which all its banks share. Every method raises StoreUnavailable if
+    no server answers, and ConfigError if a key is missing or invalid.
     """
 
     def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
@@ -219,7 +217,8 @@ class Client(ClientFacts):
         return RemoteReply(self._connection, self.bank, session, text, options)
 
     def end(self, session: str = "current", remember: bool | None = None) -> EndResult:
-        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, for any session."""
+        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, for any session, not as
+        `Memory.end`, which only marks the end."""
         return decode.end_result(self._request("POST", "chat", session, "end", body={"remember": remember}))
 
     def character(self) -> Character:
@@ -380,23 +379,26 @@ class Client(ClientFacts):
         return list(map(decode.line, copies))
 
     def forget(
-        self, *, seq: int | Collection[int] | None = None, session: str | None = None, everything: bool = False
+        self,
+        *,
+        seq: int | Collection[int] | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        everything: bool = False,
     ) -> Receipt:
-        """Remove a line, several lines, a session or the whole bank for good.
+        """Remove a line, several lines, a session, all lines of a speaker or the whole bank for good.
 
         Raises the same errors as `Memory.forget`.
         """
-        if (seq is not None) + (session is not None) + everything != 1:
-            raise BadQuery("forget takes exactly one of seq, session, everything=True")
-        scope: tuple[str | int, ...] = ()
-        if isinstance(seq, Collection):
-            ranges = to_ranges(sorted(validation.check_seqs(seq, "seq")))
-            return decode.receipt(self._request("POST", "lines", "forget", body={"seqs": ranges}))
-        if seq is not None:
-            scope = "lines", validation.check_seq(seq, self.bank)
-        elif session is not None:
-            scope = "sessions", validation.check_filter_name(session, "session")
-        return decode.receipt(self._request("DELETE", *scope))
+        scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
+        if scope == "bank":
+            return decode.receipt(self._request("DELETE"))
+        if scope == "session":
+            return decode.receipt(self._request("DELETE", "sessions", str(name)))
+        if isinstance(seq, int):
+            return decode.receipt(self._request("DELETE", "lines", seq))
+        body = {"speaker": name} if isinstance(name, str) else {"seqs": to_ranges(name or [])}
+        return decode.receipt(self._request("POST", "lines", "forget", body=body))
 
     # ----------------------------------------------------------------------- units
 

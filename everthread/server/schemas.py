@@ -437,12 +437,18 @@ class LinesBody(RequestBody):
 
 
 class ForgetLinesBody(RequestBody):
-    """Lines to forget, as inclusive ranges of their numbers. Missing lines are skipped."""
+    """Lines to forget: seqs, inclusive ranges of their numbers, of which missing ones are skipped; or all lines of a
+    speaker."""
 
-    seqs: Annotated[list[Span], Field(fail_fast=True)]
+    seqs: Annotated[list[Span] | None, Field(fail_fast=True)] = None
+    speaker: str | None = None
 
-    def list_seqs(self) -> list[int]:
-        """Return the numbers. Raises BadInput if they are too many."""
+    def list_seqs(self) -> list[int] | None:
+        """Return the numbers; None if a speaker is given. Raises BadInput if both or neither are, or for too many."""
+        if (self.seqs is None) == (self.speaker is None):
+            raise BadInput("the lines to forget are missing, or given twice", remedy="send either seqs or speaker")
+        if self.seqs is None:
+            return None
         count = sum(max(last - first + 1, 0) for first, last in self.seqs)
         if count > MAX_FORGOTTEN:
             what = f"{count:,} lines are more than can be forgotten at once"

@@ -130,6 +130,17 @@ def test_client_lacks_only_methods_that_need_a_local_store() -> None:
     local_only = {"add_unit", "dequeue", "enqueue", "jobs", "open", "reindex", "replace_lines", "save_recipe"}
     local_only |= {"read_facts", "read_known"}
     assert public_methods(Memory) - public_methods(Client) == local_only
+    docs = Path("docs/server.md").read_text("utf-8")
+    assert {name for name in local_only if f"`{name}`" not in docs} == set()
+
+
+def test_before_the_first_line_whatever_reads_a_bank_says_that_it_does_not_exist(client: Client) -> None:
+    reads = (client.context, client.recall, client.search, lambda _: list(client.lines()), lambda _: client.stats())
+    for read in reads:
+        with pytest.raises(NotFound):
+            list(read("Where does Mia live?"))
+    client.observe("Mia lives in Lisbon.")
+    assert client.context("Where does Mia live?")
 
 
 Results = dict[str, Any]
@@ -677,6 +688,19 @@ def test_an_import_is_undone_by_forgetting_its_lines(client: Client) -> None:
     assert [line.text for line in client.lines()] == ["I have a kite."]
     with pytest.raises(NotFound):
         client.forget(seq=[])
+
+
+def test_all_lines_of_a_speaker_are_forgotten_once_if_the_response_is_lost(url: str, quick: None) -> None:
+    with Client(url, BANK) as client:
+        client.observe_many(LINES)
+        with faulty_proxy(url, "lose") as proxy, Client(proxy.url, BANK) as lossy:
+            receipt = lossy.forget(speaker="Nemo")
+        assert (receipt.scope, receipt.lines, receipt.seqs) == ("speaker", 2, ((2, 2), (4, 4)))
+        assert {line.speaker for line in client.lines()} == {"Alice"}
+        with pytest.raises(NotFound, match="no speaker 'Nemo'"):
+            client.forget(speaker="Nemo")
+        with pytest.raises(BadQuery, match="exactly one of"):
+            client.forget(speaker="Alice", session="session 0")
 
 
 def test_forgetting_returns_the_receipt_if_the_first_response_is_lost(url: str, quick: None) -> None:

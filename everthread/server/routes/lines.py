@@ -254,9 +254,10 @@ def restore(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> dict
 def forget_lines(
     memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, body: ForgetLinesBody
 ) -> ReceiptView:
-    """Forget lines for good, each with its earlier versions: an import is undone with the `seqs` of its result."""
+    """Forget lines for good, each with its earlier versions: those with these numbers, or those of a speaker. An import
+    is undone with the `seqs` of its result."""
     seqs = body.list_seqs()
-    return forget_once(idempotency, conversations, memory.bank, lambda: memory.forget(seq=seqs))
+    return forget_once(idempotency, conversations, memory.bank, lambda: memory.forget(seq=seqs, speaker=body.speaker))
 
 
 @router.delete("/{seq}", response_model=ReceiptView)

@@ -223,6 +223,24 @@ def test_several_lines_are_forgotten_at_once_and_missing_ones_skipped(api: TestC
         assert kind(api.post(f"{LINES}/forget", json={"seqs": seqs}), 404) == "not-found"
 
 
+def test_the_lines_of_a_speaker_are_forgotten_at_once(api: TestClient) -> None:
+    lines = [{"text": f"I saw {n} gulls.", "speaker": "Ann" if n % 2 else "Ben/😀"} for n in range(4)]
+    api.post(f"{LINES}/batch", json={"lines": lines})
+    header = {"Idempotency-Key": "once"}
+    receipts = [api.post(f"{LINES}/forget", json={"speaker": "Ben/😀"}, headers=header).json() for _ in range(2)]
+    assert receipts[0] == receipts[1]
+    assert (receipts[0]["scope"], receipts[0]["lines"], receipts[0]["seqs"]) == ("speaker", 2, [[1, 1], [3, 3]])
+    assert texts(api.get(LINES).json()) == ["I saw 1 gulls.", "I saw 3 gulls."]
+    assert kind(api.post(f"{LINES}/forget", json={"speaker": "Ben/😀"}), 404) == "not-found"
+
+
+@pytest.mark.parametrize("body", [{}, {"seqs": [[1, 1]], "speaker": "Ann"}, {"speaker": 5}])
+def test_lines_to_forget_that_are_missing_or_given_twice_are_rejected(api: TestClient, body: object) -> None:
+    api.post(LINES, json={"text": "I saw a gull."})
+    assert api.post(f"{LINES}/forget", json=body).status_code == 422
+    assert len(api.get(LINES).json()["items"]) == 1
+
+
 @pytest.mark.parametrize("seqs", [[[1]], [1], [[0, 2]], [[1, 2, 3]], [["a", "b"]], "all", [[1, 2**63]]])
 def test_numbers_of_lines_to_forget_that_are_no_ranges_are_rejected(api: TestClient, seqs: object) -> None:
     api.post(LINES, json={"text": "I saw a gull."})
