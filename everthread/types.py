@@ -231,21 +231,21 @@ Condition = Comparison | AllOf | AnyOf | Not
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Restricts which lines or units may be recalled. Every given field must match; a tuple matches any of its values.
+    """Restricts which lines or units may be recalled. Every given field must match; several values match any of them.
 
     kind is "line" or a kind of unit. since is inclusive and until exclusive; both refer to said_at. metadata must be
     equal for each given key; condition compares in other ways. Only units have a category: combine it with a kind of
     unit, or with a recipe that recalls summaries.
     """
 
-    session: str | tuple[str, ...] | None = None
-    speaker: str | tuple[str, ...] | None = None
-    role: Role | tuple[Role, ...] | None = None
-    kind: str | tuple[str, ...] | None = None
+    session: str | tuple[str, ...] | list[str] | None = None
+    speaker: str | tuple[str, ...] | list[str] | None = None
+    role: Role | tuple[Role, ...] | list[Role] | None = None
+    kind: str | tuple[str, ...] | list[str] | None = None
     since: datetime | None = None
     until: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
-    category: str | tuple[str, ...] | None = None
+    category: str | tuple[str, ...] | list[str] | None = None
     condition: Condition | None = None
     key_prefix: str | None = None  # only lines whose key begins with it
 

@@ -797,6 +797,24 @@ def test_forget_takes_exactly_one_scope(zoo: Memory, what: Any) -> None:
     assert zoo.stats().lines == 6
 
 
+@pytest.mark.parametrize("everything", ["yes", 1, None])
+def test_everything_is_forgotten_only_for_true(zoo: Memory, everything: Any) -> None:
+    with pytest.raises(BadQuery, match=f"everything must be True or False, got {everything!r}"):
+        zoo.forget(everything=everything)
+    assert zoo.stats().lines == 6
+
+
+@pytest.mark.parametrize("lines", [None, 5, NewLine("One.")])
+def test_lines_that_are_not_several_are_rejected(memory: Memory, lines: Any) -> None:
+    with pytest.raises(BadLine, match="lines must be an iterable of NewLine, such as a list, got "):
+        memory.observe_many(lines)
+
+
+def test_a_line_without_a_role_is_rejected_by_its_role(memory: Memory) -> None:
+    with pytest.raises(BadLine, match="unknown role None; expected one of user, assistant, system, tool"):
+        memory.observe("Hello.", role=None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("seq", [True, "2", 2.0])
 def test_forgetting_a_line_by_an_invalid_number_is_rejected(zoo: Memory, seq: Any) -> None:
     with pytest.raises(BadQuery, match="seq must be a whole number, got"):

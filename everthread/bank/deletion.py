@@ -43,6 +43,8 @@ def parse_scope(
         BadQuery: not exactly one argument is given, or its value is invalid.
         NotFound: no line can have this number.
     """
+    if not isinstance(everything, bool):
+        raise BadQuery(f"everything must be True or False, got {everything!r}")
     if sum(argument is not None for argument in (seq, session, speaker)) + everything != 1:
         raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
     if seq is not None:

@@ -29,6 +29,13 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
 
 
+def check_lines(lines: Iterable[NewLine]) -> list[NewLine]:
+    """Return the lines that a caller gives. Raises BadLine if they are not several, such as None or a single one."""
+    if not isinstance(lines, Iterable):
+        raise BadLine(f"lines must be an iterable of NewLine, such as a list, got {type(lines).__name__}")
+    return list(lines)
+
+
 def clean_lines(lines: Iterable[NewLine]) -> list[NewLine]:
     """Return lines as they are stored. A line without a time is said now, in the time zone of this machine, which is
     assumed to be the speaker's.
@@ -37,7 +44,7 @@ def clean_lines(lines: Iterable[NewLine]) -> list[NewLine]:
         BadLine: a line or a value is invalid.
     """
     present = now().astimezone()
-    return [clean_line(line, present) for line in lines]
+    return [clean_line(line, present) for line in check_lines(lines)]
 
 
 def clean_line(new: NewLine, present: datetime) -> NewLine:
@@ -52,6 +59,8 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     """
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
+    if new.role not in get_args(Role):
+        raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
     text, in_text = replace_unstorable(check_text(new.text, new.metadata))
     speaker, in_speaker = _clean_name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _clean_name(new.session, "session")
@@ -59,8 +68,6 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     metadata, in_metadata = _clean_metadata(new.metadata)
     if replaced := in_text + in_speaker + in_session + in_key + in_metadata:
         metadata[META_REPLACED_CHARACTERS] = replaced
-    if new.role not in get_args(Role):
-        raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
     if new.undated or metadata.get(META_UNDATED) is not True:
         metadata.pop(META_UNDATED, None)
     if new.undated:

@@ -46,7 +46,7 @@ class ClientFacts(ABC):
 
     def entities(self) -> list[Entity]:
         """Return the people, pets, places, organisations and things that facts name, in the order of their mention."""
-        return [decode.entity(item) for item in self._request("GET", "entities")["items"]]
+        return [decode.entity(item) for item in decode.items(self._request("GET", "entities"))]
 
     def confirm_fact(self, fact_id: int) -> Fact:
         """Note that the person has confirmed a fact; return it as it is now. Raises NotFound."""

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from everthread.bank import deletion, validation
+from everthread.bank.line_validation import check_lines
 from everthread.bank.settings import REMEMBER_POLICIES
 from everthread.bank.text_search import parse_search
 from everthread.chat.character import Character
@@ -116,12 +117,11 @@ class Client(ClientFacts):
         Returns:
             The stored lines.
         """
-        encoded = iter([decode.encode_line(line) for line in lines])
+        encoded = iter([decode.encode_line(line) for line in check_lines(lines)])
         stored: list[Line] = []
         while batch := list(islice(encoded, BATCH_LINES)):
-            stored += decode.lines(
-                self._request("POST", "lines", "batch", body={"lines": batch, "replace": replace})["items"]
-            )
+            body = {"lines": batch, "replace": replace}
+            stored += decode.lines(decode.items(self._request("POST", "lines", "batch", body=body)))
             if progress is not None:
                 progress(len(stored))
         return stored
@@ -148,7 +148,7 @@ class Client(ClientFacts):
         body = {**self._encode_query(query, where, as_of, exclude), "k": k}
         body |= {} if banks is None else {"banks": list(banks)}
         body |= {"facts": True} if facts else {}  # a server of 0.1.0 knows no facts
-        return [decode.hit(item) for item in self._request("POST", "recall", body=body)["items"]]
+        return [decode.hit(item) for item in decode.items(self._request("POST", "recall", body=body))]
 
     def context(
         self,
@@ -277,7 +277,7 @@ class Client(ClientFacts):
     def _search_pages(self, body: dict[str, Any], before: int | None) -> Iterator[Line]:
         while True:
             page = self._request("POST", "search", body={**body, "before": before})
-            yield from map(decode.line, page["items"])
+            yield from map(decode.line, decode.items(page))
             if (before := page["next"]) is None:
                 return
 
@@ -294,7 +294,7 @@ class Client(ClientFacts):
         if key is None and seq is None:
             return None
         query = {"key": key} if seq is None else {"after_seq": seq - 1, "limit": 1, "wordless": True}
-        items = self._connection.request("GET", build_path("banks", self.bank, "lines"), **query)["items"]
+        items = decode.items(self._connection.request("GET", build_path("banks", self.bank, "lines"), **query))
         return next((line for line in map(decode.line, items) if seq in (None, line.seq)), None)
 
     def evidence(self, seq: int) -> Evidence:
@@ -375,8 +375,8 @@ class Client(ClientFacts):
 
     def restore(self, seq: int) -> list[Line]:
         """Continue a session from a line, current or retracted. See `Memory.restore`."""
-        copies = self._request("POST", "lines", validation.check_seq(seq, self.bank), "restore")["items"]
-        return list(map(decode.line, copies))
+        copies = self._request("POST", "lines", validation.check_seq(seq, self.bank), "restore")
+        return list(map(decode.line, decode.items(copies)))
 
     def forget(
         self,
@@ -468,7 +468,7 @@ class Client(ClientFacts):
 
     def recipes(self) -> list[dict[str, Any]]:
         """List the server's recipes with the type, limits, meaning and value of each option."""
-        return list(self._connection.request("GET", "recipes")["items"])
+        return decode.items(self._connection.request("GET", "recipes"))
 
     def recipe(self) -> dict[str, Any]:
         """Show the bank's recipe with the values of its options."""

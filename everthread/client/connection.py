@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from everthread import errors
+from everthread.client import decode
 from everthread.common.retry import Retries, parse_retry_after
 from everthread.common.tls import tls_context
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
@@ -111,7 +112,7 @@ class Connection:
         after = None
         while True:
             page = self.request("GET", path, limit=PAGE_ITEMS, after=after, **query)
-            yield from page["items"]
+            yield from decode.items(page)
             if (after := page["next"]) is None:
                 return
 

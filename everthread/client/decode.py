@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date, datetime
 from typing import Any
 
 from everthread.bank.line_validation import clean_line
-from everthread.errors import BadLine, BadQuery
+from everthread.errors import BadLine, BadQuery, ConfigError
 from everthread.facts.types import Entity, Fact, Profile
 from everthread.stores.conditions import condition_to_json
 from everthread.stores.filters import check_filter
@@ -40,6 +41,25 @@ def parse_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
+@contextmanager
+def _everthread_response() -> Iterator[None]:
+    """Raise ConfigError if a response can't be decoded, because another kind of server sent it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(
+            f"the response is not that of an Everthread server of this version: {what}; check the URL"
+        ) from error
+
+
+@_everthread_response()
+def items(data: Json) -> list[Any]:
+    """Return the items of a list."""
+    return list(data["items"])
+
+
+@_everthread_response()
 def line(data: Json) -> Line:
     """Decode a line, without the fields that exist only in JSON."""
     values = {item.name: data[item.name] for item in fields(Line)}
@@ -51,6 +71,7 @@ def lines(data: list[Json]) -> tuple[Line, ...]:
     return tuple(map(line, data))
 
 
+@_everthread_response()
 def hit(data: Json) -> Hit:
     """Decode a hit."""
     source = found_unit(data["unit"]) if "unit" in data else line(data["line"])
@@ -63,6 +84,7 @@ def found_unit(data: Json) -> FoundUnit:
     return FoundUnit(unit(unit_data), data["session"], data["speaker"])
 
 
+@_everthread_response()
 def context(data: Json) -> Context:
     """Decode a context. The context of a reply doesn't list the hits that were cut."""
     sources: tuple[Line | FoundUnit, ...] = (*lines(data["lines"]), *map(found_unit, data["units"]))
@@ -73,6 +95,7 @@ def context(data: Json) -> Context:
     return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], bank, others, complete, facts)
 
 
+@_everthread_response()
 def evidence(data: Json) -> Evidence:
     """Decode the memories that a reply was given."""
     return Evidence(
@@ -89,6 +112,7 @@ def evidence(data: Json) -> Evidence:
     )
 
 
+@_everthread_response()
 def session(data: Json) -> Session:
     """Decode a session, without the fields that exist only in lists of sessions."""
     values = {item.name: data[item.name] for item in fields(Session)}
@@ -96,12 +120,14 @@ def session(data: Json) -> Session:
     return Session(**{**values, **times})
 
 
+@_everthread_response()
 def unit(data: Json) -> Unit:
     """Decode a unit."""
     times = {name: parse_time(data[name]) for name in ("said_at", "valid_from", "valid_to", "retracted_at")}
     return Unit(**{**data, **times})
 
 
+@_everthread_response()
 def fact(data: Json) -> Fact:
     """Decode a fact."""
     values = {item.name: data[item.name] for item in fields(Fact)}
@@ -109,6 +135,7 @@ def fact(data: Json) -> Fact:
     return Fact(**{**values, **times, **{name: tuple(data[name]) for name in ("seqs", "statements", "writers")}})
 
 
+@_everthread_response()
 def entity(data: Json) -> Entity:
     """Decode an entity."""
     times = {name: parse_time(data[name]) for name in ("first_at", "last_at")}
@@ -117,17 +144,20 @@ def entity(data: Json) -> Entity:
     return Entity(**{**data, **times, **lists, "relations": relations})
 
 
+@_everthread_response()
 def profile(data: Json) -> Profile:
     """Decode an entity with its facts."""
     return Profile(entity(data["entity"]), {name: tuple(map(fact, each)) for name, each in data["facts"].items()})
 
 
+@_everthread_response()
 def stats(data: Json) -> Stats:
     """Decode the counts of a bank."""
     times = {name: parse_time(data[name]) for name in ("first_said_at", "last_said_at")}
     return Stats(**{**data, **times, "speakers": tuple(data["speakers"])})
 
 
+@_everthread_response()
 def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
     spans = tuple((first, last) for first, last in data["seqs"])
@@ -136,6 +166,7 @@ def receipt(data: Json) -> Receipt:
     return Receipt(data["bank"], data["scope"], spans, data["lines"], at, backups, cleared)
 
 
+@_everthread_response()
 def file_contents(data: Json) -> FileContents:
     """Decode the contents of a file."""
     conversations = (FileConversation(**{**each, **_span(each)}) for each in data["conversations"])
@@ -144,6 +175,7 @@ def file_contents(data: Json) -> FileContents:
     return FileContents(**{**data, **_span(data), **lists, **_ambiguous_dates(data)})
 
 
+@_everthread_response()
 def import_result(data: Json) -> ImportResult:
     """Decode the result of an import."""
     return ImportResult(**{**data, **_ambiguous_dates(data), "seqs": _list_seqs(data.get("seqs", ()))})
@@ -166,6 +198,7 @@ def _span(data: Json) -> dict[str, datetime | None]:
     return {name: parse_time(data[name]) for name in ("first_at", "last_at")}
 
 
+@_everthread_response()
 def end_result(data: Json) -> EndResult:
     """Decode the result of ending a conversation."""
     forgotten = receipt(data["receipt"]) if data["receipt"] else None

@@ -11,7 +11,7 @@ from everthread.bank.corrections import build_correction
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.bank.line_keys import check_source_key, find_by_keys, is_unchanged, split_known
 from everthread.bank.line_preparation import prepare_lines
-from everthread.bank.line_validation import clean_lines
+from everthread.bank.line_validation import check_lines, clean_lines
 from everthread.bank.line_versions import find_correction
 from everthread.common.keys import META_REPLACES
 from everthread.embedders.encoder import FAILURES
@@ -135,7 +135,7 @@ class LineWriter:
             BadLine: a value is invalid, or a line that replaces another has no key; nothing is stored.
             StoreUnavailable: as `write`.
         """
-        given = list(lines)
+        given = check_lines(lines)
         cleaned = clean_lines(given)
         if replacing:
             for line in cleaned:

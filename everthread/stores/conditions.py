@@ -96,6 +96,11 @@ def check_condition(condition: object) -> None:
 def _inner_conditions(part: object) -> Sequence[object]:
     if isinstance(part, AllOf | AnyOf) and isinstance(part.conditions, tuple | list):
         return part.conditions
+    if isinstance(part, AllOf | AnyOf):
+        name = type(part).__name__
+        raise BadQuery(
+            f"the conditions of {name} must be a tuple, got {shortly(part.conditions)}; write {name}((first, second))"
+        )
     if isinstance(part, Not):
         return (part.condition,)
     raise BadQuery(
@@ -145,6 +150,11 @@ def _check_value(name: str, op: str, value: Any, label: str) -> None:
             raise BadQuery(f"{label} must be one of {', '.join(ROLES)}, got {value!r}")
     elif op in ORDERINGS and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise BadQuery(f"{label} must be a number or a str, which have an order, got {shortly(value)}")
+    check_json_value(value, label)
+
+
+def check_json_value(value: JSONValue, label: str) -> None:
+    """Check a value that is compared with metadata. Raises BadQuery."""
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise BadQuery(f"{label} must be within 64 bits, got one of {value.bit_length():,} bits")
     storable_json(value, label)

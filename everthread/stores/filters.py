@@ -8,8 +8,7 @@ from typing import get_args
 
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery
-from everthread.stores.conditions import check_condition
-from everthread.stores.json_text import storable_json
+from everthread.stores.conditions import check_condition, check_json_value
 from everthread.stores.limits import check_storable
 from everthread.types import Filter, Role
 
@@ -40,7 +39,7 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
         if not isinstance(key, str):
             raise BadQuery(f"a key of where.metadata must be a str, got {key!r}")
         check_storable(key, "a key of where.metadata")
-        storable_json(value, "where.metadata")
+        check_json_value(value, "a value of where.metadata")
     if where.condition is not None:
         check_condition(where.condition)
     if where.key_prefix is not None:

@@ -135,10 +135,9 @@ def test_client_lacks_only_methods_that_need_a_local_store() -> None:
 
 
 def test_before_the_first_line_whatever_reads_a_bank_says_that_it_does_not_exist(client: Client) -> None:
-    reads = (client.context, client.recall, client.search, lambda _: list(client.lines()), lambda _: client.stats())
-    for read in reads:
+    for read in (client.context, client.recall, lambda _: list(client.lines()), lambda _: client.stats()):
         with pytest.raises(NotFound):
-            list(read("Where does Mia live?"))
+            read("Where does Mia live?")
     client.observe("Mia lives in Lisbon.")
     assert client.context("Where does Mia live?")
 
@@ -786,6 +785,23 @@ def test_a_server_that_is_not_everthread_is_reported() -> None:
     message = "is not an Everthread server"
     with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=message):
         client.stats()
+
+
+def test_a_server_that_answers_other_json_than_everthread_is_reported() -> None:
+    class Foreign(Quiet):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok"}')
+
+        do_POST = do_GET
+
+    message = "the response is not that of an Everthread server of this version: it lacks '.*'; check the URL"
+    with serve_handler(Foreign) as url, Client(url) as client:
+        for request in (client.stats, client.sessions, lambda: client.recall("x"), lambda: client.observe("Hello.")):
+            with pytest.raises(ConfigError, match=message):
+                request()
 
 
 # --------------------------------------------------------------------------- keys

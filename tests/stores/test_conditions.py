@@ -282,6 +282,8 @@ def nested(depth: int) -> Any:
         (Comparison("said_at", ">", "2024"), "the value of said_at > must be a datetime, got '2024'"),
         (Comparison("said_at", ">", datetime(2024, 1, 1)), "has no time zone"),
         (Comparison("said_at", "contains", NOON), "said_at contains nothing"),
+        (AllOf(Comparison("key", "exists")), "the conditions of AllOf must be a tuple, got Comparison("),  # type: ignore[arg-type]
+        (AnyOf(Comparison("key", "exists")), "write AnyOf((first, second))"),  # type: ignore[arg-type]
         (nested(30), "nested more than 20 deep"),
         (Comparison("metadata.a", "in", list(range(600))), "more than 500 values"),
         (AnyOf(tuple(AllOf(()) for _ in range(600))), "more than 100 comparisons and names in paths"),

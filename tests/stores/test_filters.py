@@ -1,6 +1,6 @@
 """Filters compared with a check of each line in plain Python."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Line, Memory, NewLine
+from everthread.errors import BadQuery
+from everthread.stores.base import Store
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -56,7 +58,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 def fits(line: Line, where: Filter, as_of: datetime | None) -> bool:
     """Return whether a filter allows a line, by its definition."""
 
-    def one_of(value: str, wanted: str | tuple[str, ...] | None) -> bool:
+    def one_of(value: str, wanted: str | Sequence[str] | None) -> bool:
         return wanted is None or value in ((wanted,) if isinstance(wanted, str) else wanted)
 
     return (
@@ -122,3 +124,16 @@ def test_a_filter_sees_every_write_of_another_store(
             found = theirs.store.filter_seqs("alice", where, None)
             assert found is not None
             assert found.tolist() == [line.seq for line in mine.lines() if fits(line, where, None)]
+
+
+def test_a_list_of_names_allows_any_of_them(any_store: Store) -> None:
+    memory = Memory.open("names", store=any_store, embedder=HashEmbedder(64))
+    memory.observe_many([NewLine("Hello.", speaker=name) for name in ("Ann", "Ben", "Cid")])
+    assert [line.speaker for line in memory.lines(Filter(speaker=["Ann", "Cid"]))] == ["Ann", "Cid"]
+
+
+def test_a_number_of_more_than_64_bits_in_the_metadata_of_a_filter_is_rejected(any_store: Store) -> None:
+    memory = Memory.open("numbers", store=any_store, embedder=HashEmbedder(64))
+    memory.observe("Hello.", metadata={"id": 2**64 + 1})
+    with pytest.raises(BadQuery, match=r"a value of where.metadata must be within 64 bits, got one of 65 bits"):
+        list(memory.lines(Filter(metadata={"id": 2**64 + 2})))
