@@ -130,7 +130,10 @@ class _Translator:
 
     def _translate_comparisons(self, name: str, value: object) -> Iterator[Condition]:
         """Translate a value, or one or more comparisons, of a field."""
-        for operator, compared in (value if isinstance(value, Mapping) else {"eq": value}).items():
+        is_choice = isinstance(value, list | tuple) and name in (*ID_NAMES, *FIELDS)  # these are never lists themselves
+        for operator, compared in (
+            value if isinstance(value, Mapping) else {"in" if is_choice else "eq": value}
+        ).items():
             comparison = self._compare(name, operator, compared)
             yield self._evaluate(comparison, self.owner[name]) if name in self.owner else comparison
 

@@ -57,8 +57,8 @@ class Memories:
         """Store messages, word for word, each as a memory.
 
         Args:
-            messages: a text, a message with `role` and `content`, or a list of messages. System messages and
-                messages without text are left out.
+            messages: a text, a message with `role` and `content`, or a list of messages, which are stored even if they
+                were added before. System messages and messages without text are left out.
             user_id, agent_id, run_id: whose memories they are; at least one.
             metadata: JSON values by name.
             timestamp: when they were said, in seconds since 1970 or in ISO 8601; None: now.
@@ -171,7 +171,7 @@ class Memories:
             top_k: the maximum number.
             filters: at least a user_id, an agent_id or a run_id; further fields of the metadata with a value, `"*"` for
                 any, or an operator: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains; AND, OR and NOT with lists
-                of filters.
+                of filters. A list of ids or roles allows any of them.
             threshold: the least relevance, a calibrated probability; None: 0.1.
             rerank: whether to use the recipe's reranker.
             explain: whether to add the measured signals as "score_details".
