@@ -135,9 +135,15 @@ def test_client_lacks_only_methods_that_need_a_local_store() -> None:
 
 
 def test_before_the_first_line_whatever_reads_a_bank_says_that_it_does_not_exist(client: Client) -> None:
-    for read in (client.context, client.recall, lambda _: list(client.lines()), lambda _: client.stats()):
+    reads: list[Callable[[], object]] = [
+        lambda: client.context("Where does Mia live?"),
+        lambda: client.recall("Where does Mia live?"),
+        lambda: list(client.lines()),
+        client.stats,
+    ]
+    for read in reads:
         with pytest.raises(NotFound):
-            read("Where does Mia live?")
+            read()
     client.observe("Mia lives in Lisbon.")
     assert client.context("Where does Mia live?")
 
