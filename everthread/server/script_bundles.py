@@ -2,8 +2,9 @@
 
 There is one script for the modules that the entry point imports, and one for each that is imported later, with those
 that only it needs. In a script each module is a block with names of its own, in the order in which browsers would run
-them. The object `modules` holds the exports of each by its name, and imports are read from it. So no module may be part
-of an import circle, or change what it exports.
+them. The object `modules` holds the exports of each by its name, and imports are read from it; both are written without
+spaces, which saves 100 bytes of the compressed page. So no module may be part of an import circle, or change what it
+exports.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     def take(found: re.Match[str]) -> str:
         if found[2] not in script_of:
             return ""  # it is written at the top of the script
-        taken = ", ".join(_property(theirs, ours) for theirs, ours in _names(found[1] or ""))
-        return f'const {{ {taken} }} = modules["{found[2]}"];\n'
+        taken = ",".join(_property(theirs, ours) for theirs, ours in _names(found[1] or ""))
+        return f'const{{{taken}}}=modules["{found[2]}"];\n'
 
     def pass_on(found: re.Match[str]) -> str:
-        exports.extend(f'{ours}: modules["{found[2]}"].{theirs}' for theirs, ours in _names(found[1]))
+        exports.extend(f'{ours}:modules["{found[2]}"].{theirs}' for theirs, ours in _names(found[1]))
         return ""
 
     def list_names(found: re.Match[str]) -> str:
@@ -102,11 +103,11 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     text = _LATER.sub(load, _EXPORT.sub(export, text))
     if unknown := _UNKNOWN.search(text):
         raise ValueError(f"{name}: can't be joined with others: {unknown[0]}")
-    return f'{{\n{text}modules["{name}"] = {{ {", ".join(exports)} }};\n}}\n'
+    return f'{{\n{text}modules["{name}"]={{{",".join(exports)}}};\n}}\n'
 
 
 def _property(theirs: str, ours: str) -> str:
-    return theirs if theirs == ours else f"{theirs}: {ours}"
+    return theirs if theirs == ours else f"{theirs}:{ours}"
 
 
 def _names(listed: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from everthread.server.static_files import FOLDER
 
 ALONE = {"prehydrate.js", "serviceworker.js", "theme.js"}  # which are no modules
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.js")}
-BLOCK = re.compile(r'^modules\["([a-z]+\.js)"\] = ', re.MULTILINE)
+BLOCK = re.compile(r'^modules\["([a-z]+\.js)"\]=', re.MULTILINE)
 
 
 def test_a_script_has_the_modules_that_only_it_needs_after_those_that_they_import() -> None:
@@ -33,25 +33,25 @@ import { words } from "./languages/words.js";
 const one = 1;
 const a = 1;
 import("./vendor/y.js");
-modules["one.js"] = { one, a };
+modules["one.js"]={one,a};
 }
 {
-const { a: b } = modules["one.js"];
+const{a:b}=modules["one.js"];
 const go = () => import("./later.js").then(() => modules["later.js"]);
-modules["app.js"] = { go };
+modules["app.js"]={go};
 }
 """,
         "later.js": """import { modules } from "./app.js";
 import "./vendor/x.js";
 {
-modules["two.js"] = { two: modules["one.js"].one };
+modules["two.js"]={two:modules["one.js"].one};
 }
 {
-const { one } = modules["one.js"];
-const { two } = modules["two.js"];
+const{one}=modules["one.js"];
+const{two}=modules["two.js"];
 async function* run() {}
 class A {}
-modules["later.js"] = { B: A, two, run };
+modules["later.js"]={B:A,two,run};
 }
 """,
     }

@@ -125,7 +125,7 @@ export class Group {
   /** Show who speaks: the portrait, and the name in the member's colour. */
   decorate(element, { speaker }) {
     const index = this.members.findIndex(({ name }) => name === speaker);
-    element.classList.add("in-group", `speaker-${index < 0 ? 0 : index % COLOURS}`);
+    element.classList.add("in-group", `speaker-${Math.max(0, index) % COLOURS}`);
     element.querySelector(".byline").prepend(avatar(speaker));
   }
 
