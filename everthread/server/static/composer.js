@@ -1,6 +1,6 @@
 // The message box. Enter sends, Shift+Enter starts a new line; unsent text survives a reload.
 
-import { button, byId, fill, h } from "./dom.js";
+import { button, byId, fill, h, isEnter } from "./dom.js";
 import { emit, on } from "./events.js";
 import { showNotice } from "./notices.js";
 import { getDraft, saveDraft } from "./prefs.js";
@@ -15,6 +15,8 @@ export class Composer {
     this.replying = false;
     this.unsent = ""; // a message that the server has not accepted yet
     byId("composer").addEventListener("submit", (event) => (event.preventDefault(), this.replying ? this.chat.stop() : this.submit()));
+    // The second click of a double click on Send must not stop the reply.
+    byId("send").addEventListener("click", (event) => this.replying && event.detail > 1 && event.preventDefault());
     this.field.addEventListener("input", () => this.onInput());
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     on("draft", (text) => this.write(text));
@@ -30,8 +32,8 @@ export class Composer {
   }
 
   onKey(event) {
-    const { key, shiftKey, isComposing } = event;
-    if (key === "Enter" && !shiftKey && !isComposing) (event.preventDefault(), this.submit());
+    const { key } = event;
+    if (isEnter(event)) (event.preventDefault(), this.submit());
     if (key === "ArrowUp" && !this.field.value) (event.preventDefault(), this.chat.editLast());
     if ((key === "ArrowLeft" || key === "ArrowRight") && !this.field.value) {
       event.preventDefault();

@@ -63,6 +63,10 @@ export function icon(name) {
   return svg("svg", { viewBox: "0 0 24 24", class: "glyph", "aria-hidden": "true" }, path);
 }
 
+/** Whether a key is Enter without Shift, and not the one that confirms a conversion of an input method. That has the
+ * keyCode 229, in Safari too, where `isComposing` is false by then. */
+export const isEnter = ({ keyCode, shiftKey }) => keyCode === 13 && !shiftKey;
+
 /** A select box in one row with its label. choices: [[value, label], …]. */
 export function select(label, choices, value, change) {
   const options = choices.map(([choice, shown]) => h("option", { value: choice }, shown));

@@ -2,7 +2,7 @@
 
 import { copyText } from "./clipboard.js";
 import { clockTime, dateTime, longDate } from "./dates.js";
-import { button, fill, h, iconButton, textElement, truncate } from "./dom.js";
+import { button, fill, h, iconButton, isEnter, textElement, truncate } from "./dom.js";
 import { MarkdownStream, renderMarkdown } from "./markdown.js";
 import { showNotice } from "./notices.js";
 import { toolbar } from "./toolbar.js";
@@ -224,7 +224,7 @@ export function editInPlace(element, line, hint) {
     );
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") (event.stopPropagation(), close(null));
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) (event.preventDefault(), save());
+      if (isEnter(event)) (event.preventDefault(), save());
     });
     text.replaceWith(box);
     field.rows = Math.min(12, 2 + Math.ceil(line.text.length / 60));

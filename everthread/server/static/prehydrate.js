@@ -2,8 +2,8 @@
 // composer sends it (composer.js).
 
 addEventListener("keydown", (event) => {
-  const { target, key, shiftKey, isComposing } = event;
-  if (target.id === "message" && key === "Enter" && !shiftKey && !isComposing) queueSubmit(event);
+  const { target, keyCode, shiftKey } = event; // as `isEnter` in dom.js
+  if (target.id === "message" && keyCode === 13 && !shiftKey) queueSubmit(event);
 });
 addEventListener("submit", (event) => event.target.id === "composer" && queueSubmit(event));
 
