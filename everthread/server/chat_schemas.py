@@ -75,6 +75,12 @@ class ReplyBody(AskBody):
     confirm_forget: bool = False
 
 
+class RegenerateBody(AskBody):
+    """A request for another version of the last reply. last: as for `undo`."""
+
+    last: int | None = None
+
+
 class EditBody(AskBody):
     """A new text for a line. answer: whether a line of the person's gets a new reply."""
 
@@ -98,6 +104,16 @@ class GroupBody(RequestBody):
     """The banks of all characters in a group, in each of which a conversation is changed."""
 
     group: list[str] = Field(default=[], max_length=MAX_GROUP)
+
+
+class UndoBody(GroupBody):
+    """A request to discard the person's last line and those after it.
+
+    last: the number of the line with which the caller expects the conversation to end; otherwise the request is
+    refused.
+    """
+
+    last: int | None = None
 
 
 class BranchBody(GroupBody):

@@ -205,6 +205,16 @@ def incognito_lost() -> Problem:
     )
 
 
+def out_of_date() -> Problem:
+    """Return the problem that a conversation does not end with the line that the caller takes for its last one."""
+    return Problem(
+        409,
+        "out-of-date",
+        "the conversation no longer ends with the line named as `last`, so nothing was changed; GET the conversation to "
+        "see what was said meanwhile",
+    )
+
+
 def one_process_required() -> Problem:
     """Return the problem that incognito needs a single process."""
     return Problem(

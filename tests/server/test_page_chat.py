@@ -41,6 +41,43 @@ def test_a_stopped_reply_keeps_what_has_arrived(page: Page, url: str) -> None:
     expect(page.locator(".from-character .byline")).to_contain_text("stopped")
 
 
+def test_the_second_click_of_a_double_click_on_send_does_not_stop_the_reply(page: Page, url: str) -> None:
+    visit(page, url, "double-click")
+    page.fill("#message", "Tell it slowly.")
+    page.click("#send")
+    expect(page.locator("#send")).to_have_text("Stop")
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    expect(page.locator("#send")).to_have_text("Stop")
+    page.click("#send")
+    expect(page.locator(".from-character .byline")).to_contain_text("stopped")
+
+
+def test_an_enter_that_confirms_a_conversion_in_safari_sends_nothing(page: Page, url: str) -> None:
+    confirm = (
+        "field => field.dispatchEvent(new KeyboardEvent('keydown', "
+        "{ key: 'Enter', keyCode: 229, isComposing: false, bubbles: true, cancelable: true }))"
+    )
+    held = HeldRoute(page, "**/static/*/app.js")
+    page.goto(f"{url}/#/conversion", wait_until="commit")
+    page.fill("#message", "漢字")
+    page.locator("#message").evaluate(confirm)
+    expect(page.locator("#message")).to_have_value("漢字")
+    held.release()
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#message").evaluate(confirm)
+    expect(page.locator("#message")).to_have_value("漢字")
+    page.keyboard.press("Enter")
+    sent = page.locator(".from-person")
+    expect(sent.locator(".line-text")).to_have_text(["漢字"])
+    expect(page.locator("#send")).to_have_text("Send")
+    sent.get_by_role("button", name="Edit").click()
+    sent.locator("textarea").fill("感じ")
+    sent.locator("textarea").evaluate(confirm)
+    expect(sent.locator("textarea")).to_have_value("感じ")
+
+
 def test_a_message_that_is_sent_while_a_reply_arrives_waits_for_it(page: Page, url: str) -> None:
     visit(page, url, "in-turn")
     say(page, "Tell it slowly.")
@@ -224,6 +261,28 @@ def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, ur
     say_and_wait(other, "I say this in another tab.")
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     expect(page.locator(".from-person .line-text").last).to_have_text("I say this in another tab.")
+    other.close()
+
+
+@pytest.mark.parametrize("change", ["Undo", "Regenerate"])
+def test_a_window_changes_no_messages_that_it_does_not_show(tab: Page, url: str, change: str) -> None:
+    bank = f"stale-{change}"
+    visit(tab, url, bank)
+    say_and_wait(tab, "I say this here.")
+    other = tab.context.new_page()
+    visit(other, url, bank)
+    say_and_wait(other, "I say this in another window.")
+    tab.get_by_role("button", name=change, exact=True).click()
+    expect(tab.locator("#notices")).to_contain_text("so nothing was changed")
+    said = ["I say this here.", "I say this in another window."]
+    expect(tab.locator(".from-person .line-text")).to_have_text(said)
+    expect(tab.locator(".swipes")).to_have_count(0)
+    expect(tab.locator("#message")).to_have_value("")
+    tab.get_by_role("button", name=change, exact=True).click()
+    if change == "Undo":
+        expect(tab.locator(".from-person .line-text")).to_have_text(said[:1])
+    else:
+        expect(tab.locator(".swipes")).to_contain_text("2/2")
     other.close()
 
 

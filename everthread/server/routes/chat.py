@@ -19,12 +19,13 @@ from everthread.server.chat_schemas import (
     EditBody,
     EndBody,
     EndingView,
-    GroupBody,
     IncognitoBody,
     OptionsBody,
+    RegenerateBody,
     ReplyBody,
     SayBody,
     StateView,
+    UndoBody,
 )
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry, GroupAct, Permit
 from everthread.server.conversations.reply_stream import ReplyStream
@@ -168,9 +169,14 @@ Starter = Annotated[ReplyStarter, Depends()]
 
 
 @router.post("/regenerate", status_code=200, response_class=EventResponse, responses=STREAM)
-def regenerate(starter: Starter, body: AskBody | None = None) -> EventResponse:
+def regenerate(starter: Starter, body: RegenerateBody | None = None) -> EventResponse:
     """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
-    return starter.start_once(lambda chat: chat.regenerate(), lambda group, chat: group.regenerate(chat), body)
+    last = (body or RegenerateBody()).last
+    return starter.start_once(
+        lambda chat: _check_last(chat, last).regenerate(),
+        lambda group, chat: group.regenerate(_check_last(chat, last)),
+        body,
+    )
 
 
 @router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -192,6 +198,19 @@ def edit(starter: Starter, body: EditBody) -> EventResponse:
         body,
         echo_user_line=True,
     )
+
+
+def _check_last(chat: Chat, seq: int | None) -> Chat:
+    """Return the chat if it ends with this line; None: any line.
+
+    Raises:
+        Problem: 409.
+    """
+    if seq is not None:
+        chat.refresh()
+        if not chat.lines or chat.lines[-1].seq != seq:
+            raise problems.out_of_date()
+    return chat
 
 
 def _permit_chat(request: Request) -> Permit:
@@ -291,10 +310,14 @@ Change = Annotated[GroupChange, Depends()]
 
 
 @router.post("/undo", response_model=StateView)
-def undo(change: Change, body: GroupBody | None = None) -> StateView:
+def undo(change: Change, body: UndoBody | None = None) -> StateView:
     """Discard the person's last line and all lines after it."""
-    group = (body or GroupBody()).group
-    return change.run_once(group, lambda chat: chat.undo(), lambda listeners, chat: listeners.undo(chat))
+    body = body or UndoBody()
+    return change.run_once(
+        body.group,
+        lambda chat: _check_last(chat, body.last).undo(),
+        lambda group, chat: group.undo(_check_last(chat, body.last)),
+    )
 
 
 @router.post("/branch", response_model=StateView)

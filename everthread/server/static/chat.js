@@ -88,6 +88,10 @@ export class ChatView {
     return this.state.group.map(({ bank }) => bank);
   }
 
+  get lastSeq() {
+    return this.state.lines.at(-1).seq;
+  }
+
   /** Whether another reply can take the place of a line. */
   canRegenerate({ role, speaker }) {
     return role === "assistant" && this.model && (!this.isGroup || this.group.memberNamed(speaker));
@@ -304,7 +308,8 @@ export class ChatView {
   }
 
   regenerate() {
-    return this.requestReply("/regenerate", {});
+    // A group's banks number the same line differently.
+    return this.requestReply("/regenerate", this.isGroup ? {} : { last: this.lastSeq });
   }
 
   answer() {
@@ -343,12 +348,17 @@ export class ChatView {
       return await this.followReply(response, pending);
     } catch (error) {
       message?.remove();
-      showError(error);
-      if (error.kind === "not-incognito") this.setState(await this.fetchState());
+      await this.onRefused(error);
       return false;
     } finally {
       if (this.pending === pending) this.setPending(null);
     }
+  }
+
+  /** Show an error, and the conversation as it is if it isn't as shown here. */
+  async onRefused(error) {
+    showError(error);
+    if (error.status === 409) this.setState(await this.fetchState());
   }
 
   /** Show a reply as it arrives, unless the person goes elsewhere; it goes on then. Returns whether the person's message
@@ -432,7 +442,9 @@ export class ChatView {
 
   async undo() {
     const last = this.state.lines.findLast((line) => line.role === "user");
-    const state = await post(chatPath("/undo"), { group: this.groupBanks });
+    const body = { group: this.groupBanks, last: this.lastSeq };
+    const state = await post(chatPath("/undo"), body).catch((error) => this.onRefused(error));
+    if (!state) return;
     this.transient = null;
     this.recordDiscarded(this.state.lines.at(-1));
     this.setState(state);

@@ -564,6 +564,20 @@ def test_a_reply_that_recalled_a_forgotten_line_is_stopped_and_not_repeated(begi
     assert "Mia moved to Lisbon in May." not in again.text
 
 
+@pytest.mark.parametrize("path", ["undo", "regenerate"])
+def test_a_change_of_a_conversation_that_has_gone_on_is_refused(begin: Begin, path: str) -> None:
+    site = begin("One.", "Two.", "Three.")
+    site.say("First.")
+    last = site.state()["lines"][-1]["seq"]
+    site.say("Second.")
+    before = site.state()["lines"]
+    refused = site.client.post(f"{CHAT}/{path}", json={"last": last})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:out-of-date")
+    assert site.state()["lines"] == before
+    assert site.client.post(f"{CHAT}/{path}", json={"last": before[-1]["seq"]}).status_code == 200
+    assert site.state()["lines"] != before
+
+
 @pytest.mark.parametrize("path", ["regenerate", "answer", "edit"])
 def test_a_reply_is_regenerated_once_per_key(begin: Begin, path: str) -> None:
     site = begin("One.", "Two.", "Three.")
