@@ -210,7 +210,7 @@ def out_of_date() -> Problem:
     return Problem(
         409,
         "out-of-date",
-        "the conversation no longer ends with the line named as `last`, so nothing was changed; GET the conversation to "
+        "the conversation does not end with the line named as `last`, so nothing was changed; GET the conversation to "
         "see what was said meanwhile",
     )
 
