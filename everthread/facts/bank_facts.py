@@ -149,8 +149,8 @@ class BankFacts:
             moment: the year, month or day at which it ended ("2024-05"); None: now.
 
         Raises:
-            BadInput: the moment is invalid, or the fact has ended without a statement of its own that says so: another
-                value took its place, or it is a memory of the past.
+            BadInput: the moment is invalid or before the fact began, or the fact has ended without a statement of its
+                own that says so: another value took its place, or it is a memory of the past.
             NotFound: there is no such fact.
         """
         if moment is not None:
@@ -162,6 +162,8 @@ class BankFacts:
 
         for known, before in self._try_change():
             fact = known.find_fact(fact_id)
+            if moment is not None:
+                _check_end(known, fact, moment)
             if fact.holds:
                 stated = {each.statement.seqs: each for each in known.statements_of(fact)}  # one end for each line
                 is_changed = self._restate([*stated.values()], end, before, superseding=False)
@@ -369,6 +371,24 @@ def _not_changed(fact_id: int) -> NotFound:
         f"fact {fact_id} could not be changed: a line that states it is missing, or others change the bank's facts all "
         "the time. Forget the fact if its lines are gone, else try again"
     )
+
+
+def _check_end(known: FactIndex, fact: Fact, moment: str) -> None:
+    """Raise BadInput if a fact would end before it began, or before a line said that it holds.
+
+    When the person has written or resumed a fact, no line may say so, and only a stated beginning counts.
+    """
+    if all(statement.ends for statement, _ in known.statements_of(fact)):
+        return
+    since = fact.since_stated
+    if since is None and fact.since is not None and not fact.is_confirmed:
+        since = fact.since.date().isoformat()
+    if since is not None and moment < since[: len(moment)]:
+        raise BadInput(
+            f"invalid end of a fact: got {moment}, before it began; expected {since} or later",
+            reason="ends-before",
+            values={"moment": moment, "since": since},
+        )
 
 
 def _find_ends(known: FactIndex, fact: Fact) -> list[StoredStatement]:

@@ -565,6 +565,21 @@ def test_an_invalid_moment_is_refused(memory: Memory, moment: Any) -> None:
         memory.end_fact(only(memory).id, moment)
 
 
+@pytest.mark.parametrize(
+    ("text", "moment", "since"),
+    [("I live in Leeds.", "2023", "2024-01-02"), ("I live in Leeds since 2019.", "2018-05-04", "2019")],
+)
+def test_an_end_before_the_beginning_is_refused(memory: Memory, text: str, moment: str, since: str) -> None:
+    tell(memory, text)
+    home = only(memory)
+    with pytest.raises(BadInput, match=f"got {moment}, before it began; expected {since} or later"):
+        memory.end_fact(home.id, moment)
+    assert only(memory) == home
+    assert memory.end_fact(home.id, since[:4]).until_stated == since[:4]
+    with pytest.raises(BadInput, match="before it began"):
+        memory.end_fact(home.id, moment)
+
+
 @pytest.mark.parametrize("act", ["confirm_fact", "end_fact", "resume_fact", "forget_fact"])
 def test_an_unknown_fact_is_not_found(memory: Memory, act: str) -> None:
     with pytest.raises(NotFound, match="there is no fact 9"):
