@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from everthread.errors import BadFile, ConfigError
 from everthread.transfer.files import describe_json, file_error, load_json, looks_like_json, raise_unreadable
-from everthread.transfer.other_files import check_is_chat, describe_remedy
+from everthread.transfer.other_files import card_error, check_is_chat, describe_remedy
 from everthread.transfer.services.conversation import ReadOptions
 from everthread.transfer.services.export import is_archive, open_export
 from everthread.transfer.services.registry import SERVICES, find_services, may_have_texts
@@ -369,8 +369,7 @@ def _recognize(path: Path, left_out: Collection[Path]) -> str:
     if messages.is_messages(value):
         return "messages"
     if isinstance(first, dict) and ("chara_card" in str(first.get("spec")) or "first_mes" in first):
-        what, remedy = "this is a character card, not a chat", "import it as a character (everthread characters import)"
-        raise file_error(path, "", what, remedy)
+        raise card_error(path)
     raise ConfigError(
         f"unrecognised JSON: {describe_json(value)}. Supported are exports of services, messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '

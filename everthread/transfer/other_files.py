@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from everthread.errors import BadFile
 from everthread.transfer.encodings import build_error, find_error
 from everthread.transfer.files import detect_archive, file_error
 from everthread.transfer.services.export import Export
@@ -22,6 +23,8 @@ _KINDS = (  # by the first bytes
     (re.compile(rb"7\x7f\x06[\x82\x83]"), "a part of a database"),  # its latest changes
     (re.compile(rb"From [^\r\n]{1,200} \d{4}\r?\n[A-Za-z-]{1,99}:"), "a mailbox"),  # mbox
 )
+_CARD = re.compile(rb"tEXt(?:chara|ccv3)\0", re.IGNORECASE)  # a chunk of a PNG picture that holds a character
+MAX_CARD_BYTES = 32 << 20
 _PAGE = re.compile(rb"\s{0,99}(?:<!--.{0,999}?-->\s{0,99})?<(?:!doctype html|html)\b", re.DOTALL | re.IGNORECASE)
 _PAGE_REMEDIES = (  # by what the page of a service has
     (b"<title>ChatGPT Data Export", "import the whole archive from ChatGPT, or the file conversations.json in it"),
@@ -56,6 +59,8 @@ def check_is_chat(path: Path, export: Export) -> None:
             if is_alone or remedy != _OTHER_PAGE:
                 place = "" if is_alone else file.name
                 raise file_error(path, place, "this is a web page, which can't be imported", remedy)
+        elif is_alone and head.startswith(b"\x89PNG") and _CARD.search(file.read_beginning(MAX_CARD_BYTES)):
+            raise card_error(path)
         elif is_alone:
             _check_is_text(path, head)
 
@@ -69,6 +74,12 @@ def _check_is_text(path: Path, head: bytes) -> None:
         raise build_error(path, f"line {number}, byte {error.start}", error)
     if path.suffix.lower() in _TABLES:
         raise file_error(path, "", "this is a table, not a chat", describe_remedy())
+
+
+def card_error(path: Path) -> BadFile:
+    """Build the error for a character card."""
+    remedy = "import it as a character (everthread characters import)"
+    return file_error(path, "", "this is a character card, not a chat", remedy)
 
 
 def describe_remedy() -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from everthread.chat import card
+from everthread.chat.character import Character
 from everthread.errors import BadFile
 from everthread.transfer.formats import open_reader
 
@@ -37,6 +39,13 @@ def test_a_file_that_is_no_chat_is_named_with_a_remedy(tmp_path: Path, name: str
         open_reader(path)
     assert str(raised.value).startswith(f"{path}: this is a")
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_picture_with_a_character_card_is_no_chat(tmp_path: Path, version: int) -> None:
+    card.write(Character("Rei", person="Ben"), path := tmp_path / "Rei.png", version=version)
+    with pytest.raises(BadFile, match=r"Rei\.png: this is a character card, not a chat; import it as a character"):
+        open_reader(path)
 
 
 def test_an_office_document_is_named_although_it_is_an_archive(tmp_path: Path) -> None:
