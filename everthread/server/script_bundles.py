@@ -2,15 +2,15 @@
 
 There is one script for the modules that the entry point imports, and one for each that is imported later, with those
 that only it needs. In a script each module is a block with names of its own, in the order in which browsers would run
-them. The object `modules` holds the exports of each by its name, and imports are read from it; both are written without
-spaces, which saves 100 bytes of the compressed page. So no module may be part of an import circle, or change what it
-exports.
+them. The object `modules` holds the exports of each by its name. Those that modules of a script import are read from it
+once, outside of the blocks: so imports take few bytes. No module may be part of an import circle or change what it
+exports, and no two exports that a script imports may have the same name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 ENTRY = "app.js"
 _IMPORT = re.compile(r'^import (?:(?:\{([^{}]*)\}|\w+) from )?"\./([^"\n]+)";\n', re.MULTILINE)
@@ -70,20 +70,44 @@ def _write_script(entry: str, names: list[str], sources: Mapping[str, str], scri
     head = [f'import "./{script}";\n' for script in others if script not in (entry, ENTRY)]
     head.append('import { modules } from "./app.js";\n' if entry != ENTRY else "export const modules = {};\n")
     kept = (each[0] for name in names for each in _IMPORT.finditer(sources[name]) if each[2] not in sources)
-    return "".join([*head, *dict.fromkeys(kept), *(_write_block(name, sources[name], script_of) for name in names)])
+    used = _list_used(names, sources)
+    taken = [_take(file, used[file]) for file in used if file in script_of and file not in names]
+    blocks = (_write_block(name, sources[name], script_of) + _take(name, used.get(name, {})) for name in names)
+    return "".join([*head, *dict.fromkeys(kept), *taken, *blocks])
+
+
+def _list_used(names: list[str], sources: Mapping[str, str]) -> dict[str, dict[str, None]]:
+    """Return the exports that modules of a script import, by the file that has them.
+
+    Raises:
+        ValueError: two files have an export of the same name.
+    """
+    used, file_of = dict[str, dict[str, None]](), dict[str, str]()
+    for name in names:
+        for found in _IMPORT.finditer(sources[name]):
+            for theirs, ours in _names(found[1] or ""):
+                if theirs == ours:
+                    used.setdefault(found[2], {})[ours] = None
+                    if file_of.setdefault(ours, found[2]) != found[2]:
+                        raise ValueError(f"{name}: {ours} is also imported from {file_of[ours]}; rename one of the two")
+    return used
+
+
+def _take(file: str, names: Iterable[str]) -> str:
+    """Return the statement that gives the modules of a script some exports of a module."""
+    listed = ", ".join(names)
+    return f'const {{ {listed} }} = modules["{file}"];\n' if listed else ""
 
 
 def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     exports = list[str]()
 
     def take(found: re.Match[str]) -> str:
-        if found[2] not in script_of:
-            return ""  # it is written at the top of the script
-        taken = ",".join(_property(theirs, ours) for theirs, ours in _names(found[1] or ""))
-        return f'const{{{taken}}}=modules["{found[2]}"];\n'
+        renamed = [_property(theirs, ours) for theirs, ours in _names(found[1] or "") if theirs != ours]
+        return _take(found[2], renamed) if found[2] in script_of else ""  # others are at the top of the script
 
     def pass_on(found: re.Match[str]) -> str:
-        exports.extend(f'{ours}:modules["{found[2]}"].{theirs}' for theirs, ours in _names(found[1]))
+        exports.extend(f'{ours}: modules["{found[2]}"].{theirs}' for theirs, ours in _names(found[1]))
         return ""
 
     def list_names(found: re.Match[str]) -> str:
@@ -103,11 +127,11 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     text = _LATER.sub(load, _EXPORT.sub(export, text))
     if unknown := _UNKNOWN.search(text):
         raise ValueError(f"{name}: can't be joined with others: {unknown[0]}")
-    return f'{{\n{text}modules["{name}"]={{{",".join(exports)}}};\n}}\n'
+    return f'{{\n{text}modules["{name}"] = {{ {", ".join(exports)} }};\n}}\n'
 
 
 def _property(theirs: str, ours: str) -> str:
-    return theirs if theirs == ours else f"{theirs}:{ours}"
+    return theirs if theirs == ours else f"{theirs}: {ours}"
 
 
 def _names(listed: str) -> Iterator[tuple[str, str]]:

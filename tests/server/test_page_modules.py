@@ -50,6 +50,17 @@ def test_a_visit_loads_three_scripts_with_modules_and_the_words_of_one_language(
     assert {name for name in page.evaluate(loaded) if name.endswith("js")} == expected
 
 
+def test_no_module_exports_the_name_of_something_that_browsers_define(page: Page, url: str) -> None:
+    visit(page, url, "names")
+    exported = page.evaluate(
+        "import(document.querySelector('[type=module]').src)"
+        ".then(({ modules }) => Object.values(modules).flatMap(Object.keys))"
+    )
+    assert {"showNotice", "route"} < set(exported)
+    defined = page.evaluate("names => names.filter(name => name in window && !document.getElementById(name))", exported)
+    assert set(defined) <= {"toolbar"}, "in other modules, such an export hides what browsers define"
+
+
 def test_no_file_parses_text_as_markup_or_names_another_host() -> None:
     for name, source in SOURCES.items():
         for banned in (

@@ -9,7 +9,7 @@ from everthread.server.static_files import FOLDER
 
 ALONE = {"prehydrate.js", "serviceworker.js", "theme.js"}  # which are no modules
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.js")}
-BLOCK = re.compile(r'^modules\["([a-z]+\.js)"\]=', re.MULTILINE)
+BLOCK = re.compile(r'^modules\["([a-z]+\.js)"\] = ', re.MULTILINE)
 
 
 def test_a_script_has_the_modules_that_only_it_needs_after_those_that_they_import() -> None:
@@ -33,25 +33,25 @@ import { words } from "./languages/words.js";
 const one = 1;
 const a = 1;
 import("./vendor/y.js");
-modules["one.js"]={one,a};
+modules["one.js"] = { one, a };
 }
 {
-const{a:b}=modules["one.js"];
+const { a: b } = modules["one.js"];
 const go = () => import("./later.js").then(() => modules["later.js"]);
-modules["app.js"]={go};
+modules["app.js"] = { go };
 }
 """,
         "later.js": """import { modules } from "./app.js";
 import "./vendor/x.js";
+const { one } = modules["one.js"];
 {
-modules["two.js"]={two:modules["one.js"].one};
+modules["two.js"] = { two: modules["one.js"].one };
 }
+const { two } = modules["two.js"];
 {
-const{one}=modules["one.js"];
-const{two}=modules["two.js"];
 async function* run() {}
 class A {}
-modules["later.js"]={B:A,two,run};
+modules["later.js"] = { B: A, two, run };
 }
 """,
     }
@@ -73,6 +73,14 @@ def test_a_script_loads_the_scripts_first_that_have_modules_which_it_needs() -> 
 def test_forms_that_cannot_be_joined_are_refused(line: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"app.js: can't be joined with others: {line}")):
         bundle_modules({ENTRY: f"{line}\n"})
+
+
+def test_exports_of_the_same_name_are_refused_in_a_script() -> None:
+    imports = {name: f'import {{ x }} from "./{name}x.js";\n' for name in "ab"}
+    modules = {f"{name}.js": text for name, text in imports.items()}
+    modules |= {f"{name}x.js": "export const x = 1;\n" for name in "ab"}
+    with pytest.raises(ValueError, match=r"b\.js: x is also imported from ax\.js; rename one of the two"):
+        bundle_modules({ENTRY: 'import "./a.js";\nimport "./b.js";\n', **modules})
 
 
 def test_every_module_of_the_page_is_in_one_script() -> None:
