@@ -105,7 +105,7 @@ const unitRows = ({ kind, id, earlier }) => [
 /** Show the receipt of forgotten lines, or of a note or a summary. */
 export function showReceipt(proof) {
   const rows = [[t("receipt.forgotten"), dateTime(proof.forgotten_at)], ...(proof.kind ? unitRows : lineRows)(proof)];
-  return openDialog(t("receipt.forgotten"), (close) => [
+  return openDialog(t("receipt.title"), (close) => [
     h(
       "p",
       {},
