@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 
 from hardship import web
 from playwright.sync_api import Locator, Page, expect
@@ -86,12 +87,14 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     act(page, "peanuts", "That's right")
     expect(fact(page, "peanuts")).to_contain_text("confirmed by you")
     act(page, "Porto", "Correct")
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text("Mia · Lives in")
     expect(page.get_by_role("dialog").locator(".quote")).to_have_count(0)  # a fact has neither a speaker nor a date
     page.get_by_role("dialog").get_by_role("textbox").fill("Lisbon")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(fact(page, "Lives in Lisbon")).to_be_visible()
     act(page, "Lives in York", "No longer true")
-    page.get_by_role("dialog").get_by_label("True until").fill("2024-06-30")
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text("Nora · Lives in: York")
+    page.get_by_role("dialog").get_by_label("True until").fill(date.today().isoformat())
     page.get_by_role("dialog").get_by_role("button", name="No longer true").click()
     expect(page.get_by_text("2 facts that no longer hold")).to_be_visible()
     facts = f"{url}/api/v1/banks/facts-changed/facts"
@@ -100,6 +103,15 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     fact(page, "Lives in York").get_by_role("button", name="Still true").click()  # it is still unfolded
     expect(page.get_by_text("1 fact that no longer holds")).to_be_visible()
     assert [each["value"] for each in web.get(facts).json()["items"]] == ["Mia", "Lisbon", "peanuts", "York"]
+
+
+def test_a_fact_does_not_end_before_it_began(tab: Page, url: str) -> None:
+    visit_nora(tab, url, "facts-begun")
+    act(tab, "Lives in York", "No longer true")
+    tab.get_by_role("dialog").get_by_label("True until").fill("2024-06-30")
+    tab.get_by_role("dialog").get_by_role("button", name="No longer true").click()
+    expect(tab.locator("#notices")).to_contain_text("2024-06-30 is before this fact began")
+    expect(tab.get_by_text("1 fact that no longer holds")).to_be_visible()
 
 
 def test_what_ended_without_a_statement_of_its_own_is_not_offered_as_still_true(page: Page, url: str) -> None:

@@ -104,7 +104,7 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = await editText(labelOf(fact), fact.value, t("facts.correct_hint"));
+    const value = await editText(titleOf(fact), fact.value, t("facts.correct_hint"));
     if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
   }
 
@@ -144,7 +144,7 @@ export class FactsPanel {
 /** Ask what to do with a fact; null: nothing. */
 async function ask(fact, effect, answers) {
   const { askChoice } = await import("./dialogs.js");
-  return askChoice(`${labelOf(fact)}: ${fact.value}`, effect, [...answers.filter(Boolean), [t("notes.cancel"), null]]);
+  return askChoice(`${titleOf(fact)}: ${fact.value}`, effect, [...answers.filter(Boolean), [t("notes.cancel"), null]]);
 }
 
 /** Group facts by subject: the person first; sentences last. */
@@ -164,6 +164,9 @@ function labelOf(fact) {
   const name = attributeName(fact);
   return name.charAt(0).toLocaleUpperCase(locale) + name.slice(1);
 }
+
+/** The attribute with whose it is. */
+const titleOf = (fact) => [subjectName(fact.subject), labelOf(fact)].filter(Boolean).join(" · ");
 
 const subjectName = (name) => (name === UNNAMED ? t("line.you") : name);
 
