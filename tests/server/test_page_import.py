@@ -14,6 +14,7 @@ from hardship import web
 from hardship.served import wait_until
 from playwright.sync_api import Locator, Page, Route, expect
 
+from everthread.chat import character_library
 from server.import_files import Payload, chatgpt, discord, whatsapp
 from server.page_helpers import PHONE, check_accessibility, module, visit
 
@@ -103,6 +104,42 @@ def test_two_messengers_are_imported_on_a_phone_and_again_adds_nothing(page: Pag
         ("ever_bot", "assistant"),
         ("Nora", "user"),
     ]
+
+
+def test_a_repeated_import_counts_messages_as_its_preview_does(page: Page, url: str) -> None:
+    visit(page, url, "repeated")
+    for count in (1, 2):
+        rows = [
+            {"name": "Nora", "is_user": True, "mes": f"Question {number}?", "send_date": "May 3, 2024 9:10am"}
+            if number % 2
+            else {
+                "name": "Rei", "is_user": False, "mes": f"Answer {number}.", "send_date": "May 3, 2024 9:11am",
+                "swipes": [f"Answer {number}.", f"Other {number}."], "swipe_id": 0,
+            }
+            for number in range(1, 2 * count + 1)
+        ]  # fmt: skip
+        head = {"user_name": "Nora", "character_name": "Rei", "create_date": "2024-5-3@09h10m00s"}
+        chat = "\n".join(map(json.dumps, (head, *rows)))
+        dialog = drop(page, {"name": "Rei.jsonl", "mimeType": "", "buffer": chat.encode()})
+        expect(dialog).to_contain_text("Ever will remember these chats.")
+        dialog.get_by_role("button", name=f"Import {2 * count} messages").click()
+        expect(dialog.locator(".headline")).to_have_text("2 messages imported.")
+        if count == 2:
+            expect(dialog).to_contain_text("2 messages were already here.")
+        dialog.get_by_role("button", name="Close").last.click()
+
+
+def test_chats_with_a_card_go_to_the_open_character_and_the_card_is_named(page: Page, url: str) -> None:
+    visit(page, url, "with-card")
+    card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Rei", "description": "A pilot."}}
+    dialog = drop(page, whatsapp(), {"name": "Rei.json", "mimeType": "", "buffer": json.dumps(card).encode()})
+    for _ in ("before", "after"):
+        expect(dialog).to_contain_text("Ever will remember these chats.")
+        expect(dialog).to_contain_text("Added to your characters: Rei")
+        if dialog.get_by_role("button", name="Import 2 messages").count():
+            dialog.get_by_role("button", name="Import 2 messages").click()
+            expect(dialog.locator(".headline")).to_have_text("2 messages imported.")
+    character_library.remove("Rei")
 
 
 def test_an_import_is_undone_and_other_messages_stay(page: Page, url: str) -> None:

@@ -285,8 +285,9 @@ on(
   withErrors(async (files) => {
     const [{ importCard, isCard }, { openImport }] = await Promise.all([loadOverlays(), loadImport()]);
     const chats = [];
-    for (const file of files) (await isCard(file)) ? await importCard(file) : chats.push(file);
-    if (chats.length) await openImport(chats);
+    const added = [];
+    for (const file of files) (await isCard(file)) ? added.push((await importCard(file))?.name) : chats.push(file);
+    if (chats.length) await openImport(chats, added.filter(Boolean));
   }),
 );
 

@@ -9,20 +9,21 @@ import { importPreview, refusals, sum } from "./importpreview.js";
 import { importProgress } from "./importprogress.js";
 import { formatSize, Upload } from "./importupload.js";
 import { navigate, route } from "./router.js";
-import { t } from "./words.js";
+import { joinList, t } from "./words.js";
 
 const BYTES_PER_MB = 1e6;
 const MAX_NAME_CHARS = 60;
 const SOURCES = ["chatgpt", "claude", "whatsapp", "telegram", "discord", "messenger", "imessage", "others", "text"];
 
-/** Import files, in a dialog. Resolves when it is closed; what is under way then is stopped. */
-export function openImport(files) {
+/** Import files, in a dialog. Resolves when it is closed; what is under way then is stopped. characters: the names of
+ * those whose cards were among the files. */
+export function openImport(files, characters) {
   const { bank } = route;
   const uploads = files.map((file) => new Upload(file, bank));
   const stop = new AbortController();
   let running = null;
   const closed = openDialog(t("import.title"), (close, body) => {
-    running = new Import(uploads, bank, body, close, stop.signal);
+    running = new Import(uploads, characters, bank, body, close, stop.signal);
     queueMicrotask(() => running.begin()); // once the dialog is open
     return null;
   }, { wide: true });
@@ -35,8 +36,8 @@ export function openImport(files) {
 }
 
 class Import {
-  constructor(uploads, bank, body, close, signal) {
-    Object.assign(this, { uploads, bank, body, close, signal });
+  constructor(uploads, characters, bank, body, close, signal) {
+    Object.assign(this, { uploads, characters, bank, body, close, signal });
   }
 
   /** Show one step in place of another; its main control has the focus. */
@@ -54,7 +55,8 @@ class Import {
     const progress = importProgress([t("settings.cancel"), () => this.close()]);
     this.show(progress.element);
     try {
-      this.person ??= (await get(bankPath("/character", this.bank), { signal: this.signal })).person;
+      this.character ??= await get(bankPath("/character", this.bank), { signal: this.signal });
+      this.person ??= this.character.person;
       for (const upload of this.uploads) await upload.open();
       for (const upload of this.uploads) if (!upload.contents && !upload.refusal) await this.send(upload, progress, this.signal);
     } catch (error) {
@@ -85,7 +87,16 @@ class Import {
       this.done = 0;
       this.run();
     };
-    this.show(importPreview(this.uploads, this.person, start, () => this.close()));
+    this.show(this.places(), importPreview(this.uploads, this.person, start, () => this.close()));
+  }
+
+  /** Whose chats these become, and the characters that came with them. */
+  places() {
+    const { characters, character: { name } } = this;
+    return [
+      textElement("p", t("import.into", { name }), { class: "small" }),
+      characters.length > 0 && textElement("p", t("import.characters", { names: joinList(characters) }), { class: "small" }),
+    ];
   }
 
   // ---- importing
@@ -102,12 +113,12 @@ class Import {
     } catch (error) {
       return this.fail(error, () => this.run());
     }
-    return this.embedded ?? (this.chosen.some(({ counts }) => counts) ? this.finish() : this.refuse());
+    return this.embedded ?? (this.imported.length ? this.finish() : this.refuse());
   }
 
   /** Import a file. One that the server no longer has is sent again. */
   async import(upload, isLast, progress, signal) {
-    const before = sum(this.chosen.map(({ counts, choices }) => (counts ? choices.messages : 0)));
+    const before = this.messages;
     const { total } = this;
     const file = this.chosen.length > 1 && truncate(upload.name, MAX_NAME_CHARS);
     progress.begin(t("import.running"));
@@ -136,6 +147,15 @@ class Import {
     return [...names].sort((one, other) => count(other) - count(one))[0] ?? null;
   }
 
+  get imported() {
+    return this.chosen.filter(({ counts }) => counts);
+  }
+
+  /** How many messages were imported or were there, without those set aside. */
+  get messages() {
+    return sum(this.imported.map(({ choices }) => choices.messages));
+  }
+
   async rememberName() {
     const { name } = this;
     if (name && name !== this.person) await patch(bankPath("/character", this.bank), { person: name });
@@ -143,15 +163,16 @@ class Import {
   }
 
   finish() {
-    const counts = this.chosen.flatMap(({ counts }) => counts ?? []);
-    const added = sum(counts.map((each) => each.new));
-    const duplicates = sum(counts.map((each) => each.read - each.added));
-    const seqs = counts.flatMap((each) => each.seqs);
+    const { imported } = this;
+    const added = sum(imported.map(({ counts }) => counts.new));
+    const duplicates = this.messages - added;
+    const seqs = imported.flatMap(({ counts }) => counts.seqs);
     this.embedded = h("div", { class: "progress" });
     const messages = t("count.messages", { count: added });
     this.show(
       h("p", { class: "headline", role: "status" }, added ? t("import.done", { messages }) : t("import.nothing_new")),
       added > 0 && duplicates > 0 && h("p", { class: "small" }, t("import.duplicates", { count: duplicates })),
+      this.places(),
       refusals(this.uploads),
       this.embedded,
       this.end(
@@ -186,8 +207,7 @@ class Import {
    * id. */
   async openLatest(last) {
     const { items } = await get(bankPath("/sessions?limit=50", this.bank));
-    const imported = this.chosen.filter((upload) => upload.counts);
-    const known = new Set(imported.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
+    const known = new Set(this.imported.flatMap(({ contents, choices }) => choices.sessions ?? contents.conversations.map(({ id }) => id)));
     const added = last && (await get(bankPath(`/lines?after_seq=${last - 1}&limit=1`, this.bank))).items[0];
     const session = items.find(({ id }) => known.has(id))?.id ?? added?.session ?? items[0]?.id;
     this.close();
