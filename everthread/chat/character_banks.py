@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from itertools import count
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character, is_same_name
+from everthread.chat.character_library import open_character
 from everthread.common.keys import (
     SETTING_CHARACTER,
     SETTING_FORMER_NAMES,
@@ -109,6 +111,12 @@ def list_banks(store: Store, bank: str, ids: Iterable[str]) -> list[str]:
     return [other for other in ids if (other == home or other.startswith(f"{home}/")) and belongs(other)]
 
 
+def list_banks_with(store: Store, bank: str, name: str, ids: Iterable[str]) -> list[str]:
+    """List those of `ids` in which the person of `bank` talks with the character of this name."""
+    own = list_banks(store, bank, ids)
+    return [other for other in own if is_same_name(character_name(store.settings(other)), name)]
+
+
 def find_bank(store: Store, bank: str, name: str, ids: Iterable[str]) -> str:
     """Find the bank in which the person of `bank` talks with a character.
 
@@ -122,7 +130,7 @@ def find_bank(store: Store, bank: str, name: str, ids: Iterable[str]) -> str:
         The id of the bank, or a free one if the person has not talked with the character yet. Of several banks `bank`
         is preferred, then the one with the most lines.
     """
-    own = [other for other in list_banks(store, bank, ids) if is_same_name(character_name(store.settings(other)), name)]
+    own = list_banks_with(store, bank, name, ids)
     if bank in own:
         return bank
     if own:
@@ -169,3 +177,27 @@ def give_character(memory: Memory, character: Character, beside: str) -> None:
     if (home := _find_home(beside, settings)) != memory.bank:
         memory.set_setting(SETTING_HOME, home)
     memory.set_setting(SETTING_CHARACTER, character.to_json())
+
+
+def follow_edit(memories: Iterable[Memory], before: Character, after: Character) -> list[tuple[Memory, Character]]:
+    """Return the characters of banks after an edit of the one in the gallery that they were given.
+
+    Args:
+        memories: the banks.
+        before: the character in the gallery before the edit.
+        after: the same one after it.
+
+    Returns:
+        The banks that change, each with its new character. A field that was changed in the bank itself stays.
+
+    Raises:
+        BadInput: the character would have the name of a bank's person.
+    """
+    edited = [each.name for each in fields(after) if getattr(before, each.name) != getattr(after, each.name)]
+
+    def change(copy: Character) -> Character:
+        same = [name for name in edited if getattr(copy, name) == getattr(before, name)]
+        return copy.with_changes(**{name: getattr(after, name) for name in same})
+
+    copies = [(memory, open_character(None, memory.settings())) for memory in memories]
+    return [(memory, changed) for memory, copy in copies if (changed := change(copy)) != copy]

@@ -76,6 +76,35 @@ def test_each_character_has_its_own_chats_and_is_met_there_again(page: Page, url
 
 
 @pytest.mark.usefixtures("vey")
+def test_an_edit_of_a_character_changes_the_chats_with_it_except_for_what_was_changed_there(
+    page: Page, url: str
+) -> None:
+    visit(page, url, "ines")
+    web.patch(f"{url}/api/v1/banks/ines/character", json={"person": "Ines"}).raise_for_status()
+    page.reload()
+    choose_vey(page)
+    say_and_wait(page, "Ahoy.")
+    page.get_by_role("button", name="Scene").click()
+    page.get_by_role("textbox", name="Location").fill("At anchor")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.click("#open-characters")
+    page.get_by_label("Edit Captain Vey").click()
+    editor = page.get_by_role("dialog", name="Edit Captain Vey")
+    editor.get_by_role("textbox", name="Description").fill("A pirate who knows {{user}}.")
+    editor.get_by_role("textbox", name="Location").fill("In port")
+    editor.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".dialog-notice:visible")).to_have_text(
+        "Saved. Your chats with Captain Vey follow, except for what you changed in them."
+    )
+    tile = page.locator(".tile", has=page.get_by_role("heading", name="Captain Vey"))
+    expect(tile.locator(".told")).to_have_text("A pirate who knows Ines.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Scene").click()
+    expect(page.get_by_role("textbox", name="Description")).to_have_value("A pirate who knows {{user}}.")
+    expect(page.get_by_role("textbox", name="Location")).to_have_value("At anchor")
+
+
+@pytest.mark.usefixtures("vey")
 def test_a_character_draws_on_the_chats_of_another_only_if_they_are_shared(page: Page, url: str) -> None:
     add_past_lines(url, "ruth", "I hid the gold in the barn.")
     add_past_lines(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.")

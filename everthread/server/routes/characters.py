@@ -11,17 +11,27 @@ from urllib.parse import quote
 from fastapi import Depends, Query, Request, Response
 from fastapi import Path as InPath
 
-from everthread.chat import card, character_library
+from everthread.chat import card, character_banks, character_library
 from everthread.chat.character import DEFAULT_CHARACTER, Character
+from everthread.common.keys import SETTING_CHARACTER
 from everthread.errors import BadFile, BadInput, NotFound
+from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.gallery import Gallery
 from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
-from everthread.server.permissions import ForgetGallery, VisibleGallery, WriteGallery
+from everthread.server.permissions import (
+    ForgetGallery,
+    SharedServices,
+    VisibleGallery,
+    WriteGallery,
+    permitted_banks,
+    require,
+)
 from everthread.server.problems import Problem
 from everthread.server.routes.api_router import create_router
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
+from everthread.server.services import Services
 from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 
 router = create_router("characters", "/characters")
@@ -29,6 +39,7 @@ router = create_router("characters", "/characters")
 MAX_DESCRIPTION_CHARS = 200  # in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 Name = Annotated[path_segments.PathSegment, InPath(description="A character's name; a / in it is written %2F.")]
+BANK = "A bank of the person whose chats with the character change with it."
 PICTURE = {"required": True, "content": {**PNG, **RAW_CONTENT}}
 CARD = {"required": True, "content": {**RAW_CONTENT, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
@@ -63,14 +74,46 @@ def character(gallery: VisibleGallery, name: Name) -> dict[str, Any]:
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def put_character(gallery: WriteGallery, idempotency: Idempotency, name: Name, body: CharacterBody) -> dict[str, Any]:
+def put_character(
+    request: Request,
+    gallery: WriteGallery,
+    services: SharedServices,
+    idempotency: Idempotency,
+    name: Name,
+    body: CharacterBody,
+    bank: Annotated[str | None, Query(description=BANK)] = None,
+) -> dict[str, Any]:
     """Create or change a character: a member of the server one of their own. Missing fields are empty; a picture is
-    not changed."""
+    not changed.
+
+    With `bank`, the change is made in the banks of that person as well, except in fields that were changed there.
+    """
     if body.name != name:
         raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
     character = Character(**body.model_dump())
-    idempotency.run_once(lambda: gallery.save(character), lambda _: True, lambda _: None)
+
+    def save() -> None:
+        copies = [] if bank is None else _follow_edit(request, services, gallery, bank, character)
+        gallery.save(character)
+        for memory, changed in copies:
+            memory.set_setting(SETTING_CHARACTER, changed.to_json())
+
+    idempotency.run_once(save, lambda _: True, lambda _: None)
     return dict(gallery.load(name).to_json())
+
+
+def _follow_edit(
+    request: Request, services: Services, gallery: Gallery, bank: str, character: Character
+) -> list[tuple[Memory, Character]]:
+    """Return the banks of a person that follow an edit of the gallery, each with its new character."""
+    require(request, "read", bank)
+    try:
+        before = gallery.load(character.name)
+    except NotFound:
+        return []
+    ids = permitted_banks(request, "write", services.store.banks())
+    banks = character_banks.list_banks_with(services.store, bank, character.name, ids)
+    return character_banks.follow_edit(map(services.get_memory, banks), before, character)
 
 
 @router.delete("/{name}", status_code=204)

@@ -8,6 +8,7 @@ import { emit } from "./events.js";
 import { LorebookFields } from "./lorebook.js";
 import { showNotice, withErrors } from "./notices.js";
 import { PortraitField } from "./portrait.js";
+import { route } from "./router.js";
 import { t } from "./words.js";
 
 const CARD_FIELDS = [
@@ -48,9 +49,10 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
       const save = withErrors(async (event) => {
         event.preventDefault();
         const now = { ...character, ...readForm(form), card: lorebook.read() };
-        await put(`/characters/${encodeURIComponent(now.name)}`, now);
+        await put(`/characters/${encodeURIComponent(now.name)}?bank=${encodeURIComponent(route.bank)}`, now);
         await portrait.save(now.name).finally(() => emit("characters", now.name));
         close(true);
+        if (!fresh) showNotice(t("card.kept", { name: now.name }));
       });
       const form = h(
         "form",

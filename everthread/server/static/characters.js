@@ -2,6 +2,7 @@
 
 import { bankPath, get, post, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
+import { UNNAMED } from "./banknames.js";
 import { openBankOf } from "./characterbanks.js";
 import { askChoice, openDialog } from "./dialogs.js";
 import { acceptDrops, button, byId, download, fill, h, textElement, truncate } from "./dom.js";
@@ -79,8 +80,10 @@ function ownBank(name, banks) {
 function characterTile(character, banks, { chat, close, draw }) {
   const { name, description } = character;
   const bank = ownBank(name, banks);
-  const active = chat.state?.character.name === name;
-  const told = description.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, t("header.you"));
+  const { name: current, person = UNNAMED } = chat.state?.character ?? {};
+  const active = current === name;
+  const you = person === UNNAMED ? t("header.you") : person;
+  const told = description.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, you);
   return h(
     "li",
     { class: `tile${active ? " selected" : ""}` },

@@ -67,7 +67,7 @@ export class ChatView {
     on("sessions-loaded", withErrors(async (listed) => ((this.bankHasLines = await hasChats(listed)), this.render())));
     on("bank", () => this.leaveBank());
     on("route", () => (this.queued = null));
-    on("person-named", () => this.reload());
+    for (const name of ["person-named", "characters"]) on(name, () => this.reload());
     on("sharing-changed", () => this.contexts.clear());
     on("reconnected", () => this.transient?.kind === "partial" && (this.transient = null));
     on("pins", (lines) => ((this.pins = new Set(lines.map((line) => line.seq))), this.render()));

@@ -36,6 +36,22 @@ def test_a_character_gets_a_bank_for_each_person_and_is_found_there_again(api: T
     assert kind(api.put("banks/laura/characters/Laura"), 422) == "bad-input"
 
 
+def test_an_edit_in_the_gallery_changes_a_persons_chats_except_where_they_were_changed(api: TestClient) -> None:
+    for person in ("laura", "ida"):
+        api.put(f"banks/{person}")
+        api.put("characters/Captain Vey", json={**VEY, "greeting": "Ahoy."})
+        api.put(f"banks/{person}/characters/Captain Vey")
+        api.post(f"banks/{person}%2Fcaptain-vey/lines", json={"text": "Ahoy."})
+    api.patch(f"{OWN}/character", json={"description": "My sailor.", "person": "Laura"})
+    edited = {"name": "Captain Vey", "description": "A pirate.", "greeting": "Arr!", "scenario": "A storm."}
+    assert api.put("characters/Captain Vey?bank=laura", json=edited).json() == edited
+    assert api.get(f"{OWN}/character").json() == edited | {"description": "My sailor.", "person": "Laura"}
+    assert api.get("banks/ida%2Fcaptain-vey/character").json() == {**VEY, "greeting": "Ahoy."}
+    refused = api.put("characters/Captain Vey?bank=laura", json={**edited, "nickname": "Laura"})
+    assert kind(refused, 422) == "bad-input"
+    assert api.get("characters/Captain Vey").json() == edited
+
+
 def test_a_bank_that_was_only_opened_for_a_character_is_discarded_and_any_other_stays(
     api: TestClient, services: Services
 ) -> None:
