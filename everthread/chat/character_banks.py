@@ -28,6 +28,7 @@ from everthread.stores.name_setting import add_name, spoken_names
 from everthread.types import JSONValue
 
 MAX_NUMBER_CHARS = 5  # of a number that distinguishes two ids, with its hyphen
+_CARD_FIELDS = [field.name for field in fields(Character) if field.name != "person"]
 
 Settings = Mapping[str, JSONValue]
 
@@ -188,12 +189,13 @@ def follow_edit(memories: Iterable[Memory], before: Character, after: Character)
         after: the same one after it.
 
     Returns:
-        The banks that change, each with its new character. A field that was changed in the bank itself stays.
+        The banks that change, each with its new character. A field that was changed in the bank itself stays, and so
+        does the person's name.
 
     Raises:
         BadInput: the character would have the name of a bank's person.
     """
-    edited = [each.name for each in fields(after) if getattr(before, each.name) != getattr(after, each.name)]
+    edited = [name for name in _CARD_FIELDS if getattr(before, name) != getattr(after, name)]
 
     def change(copy: Character) -> Character:
         same = [name for name in edited if getattr(copy, name) == getattr(before, name)]
