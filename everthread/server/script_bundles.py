@@ -2,9 +2,9 @@
 
 There is one script for the modules that the entry point imports, and one for each that is imported later, with those
 that only it needs. In a script each module is a block with names of its own, in the order in which browsers would run
-them. The object `modules` holds the exports of each by its name. What modules of a script import is read from it once,
-outside of the blocks: so imports take few bytes. No module may be part of an import circle or change what it exports,
-and no two exports that a script imports may have the same name.
+them. The object `modules` holds the exports of each by its name. A script reads each export that its modules import
+once, before the blocks that use it, which makes the page a kilobyte smaller. No module may be part of an import circle
+or change what it exports, and no two exports that a script imports may have the same name.
 """
 
 from __future__ import annotations
