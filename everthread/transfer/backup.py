@@ -225,7 +225,8 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     old = retention.select_old(replaced)
     kept = {each: found[each] for each in found if each not in old}
     for bank in manifest.banks:
-        holding = [KeptBackup(str(each), kept[each].id) for each in kept if bank in kept[each].banks]
+        own = [each for each in kept if bank in kept[each].banks and kept_backups.is_own(store, kept[each].store)]
+        holding = [KeptBackup(str(each), kept[each].id) for each in own]
         kept_backups.record(store, bank, place, holding)
     staging.rename(folder)
     sync_folder(place)
@@ -272,14 +273,13 @@ def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
     if isinstance(store, PlacedStore):
         banks = set(filter(store.answers, banks))
     later = _read_receipts(store, banks)
-    recorded = {bank: {each.id for each in kept_backups.read(store, bank)} for bank in later}
-    for folder, manifest in backups.items():
+    own = {folder: manifest for folder, manifest in backups.items() if kept_backups.is_own(store, manifest.store)}
+    for folder, manifest in own.items():
         known = read_receipts(folder)
         for bank, file in manifest.banks.items():
             if bank not in later:
                 continue
-            is_own = manifest.store == store.location or manifest.id in recorded[bank]
-            if is_own and (file.changing or not known.issuperset(later[bank])):
+            if file.changing or not known.issuperset(later[bank]):
                 try:
                     change_bank(folder, bank, partial(forget_since, bank=bank, later=later[bank], known=known))
                 except EverthreadError as error:

@@ -2,7 +2,8 @@
 
 The rest is units, settings, ends and titles of sessions, and queued jobs. Lines that the source has forgotten are
 forgotten in the target. Vectors of lines are copied if the source has any of the target's embedder, which otherwise
-computes them. Chunks are not copied: the target builds them at the first query.
+computes them. Chunks are not copied: the target builds them at the first query. Nor is the list of the bank's backups,
+which are those of the source.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from itertools import islice, takewhile
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.sharing import record_sharing
-from everthread.common.keys import META_RECALLED, SETTING_CHUNKS, SETTING_FACTS, SETTING_SHARED_WITH
+from everthread.common.keys import (
+    META_RECALLED,
+    SETTING_BACKUPS,
+    SETTING_CHUNKS,
+    SETTING_FACTS,
+    SETTING_SHARED_WITH,
+)
 from everthread.errors import StoreError
 from everthread.facts.fact_units import FACT, parse_unit
 from everthread.facts.history import value_key
@@ -165,7 +172,7 @@ def _copy_bank_data(source: Memory, target: Memory) -> None:
             _copy_session(target, session, copies[session.id])
     ours, theirs = source.settings(), target.settings()
     record_sharing(target.store, target.bank, ours)
-    for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS, SETTING_SHARED_WITH}:
+    for name in (ours.keys() | theirs.keys()) - {SETTING_BACKUPS, SETTING_CHUNKS, SETTING_SHARED_WITH}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
     jobs = source.jobs()

@@ -220,8 +220,10 @@ def _prepare(
     forget_since(staged, target, store.receipts(bank), known)
     if problems := staged.check(target):
         raise BankDamaged(f"bank {bank!r} of the backup {folder} is damaged: {problems[0]}. Use another backup")
-    if target != bank:  # another bank from now on, whose lines are not those of the backups
+    is_same = target == bank and kept_backups.is_same(store, read_manifest(folder).store)
+    if not is_same:  # another bank from now on, whose lines are not those of the backups
         staged.set_setting(target, SETTING_BACKUPS, None)
+    if target != bank:
         return
     manifests = {**read_manifests(folder.parent), folder: read_manifest(folder)}
     holding = {each: manifest for each, manifest in manifests.items() if bank in manifest.banks}
@@ -230,6 +232,8 @@ def _prepare(
         with suppress(BankDamaged, BankTooNew):
             last_seqs.append(replaced.corpus_stats(bank).last_seq)
     staged.reserve_seqs(bank, max(last_seqs))
-    kept_backups.record(
-        staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in holding.items()]
-    )
+    if is_same:
+        own = {each: found for each, found in holding.items() if kept_backups.is_same(store, found.store)}
+        kept_backups.record(
+            staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in own.items()]
+        )
