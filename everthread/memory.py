@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import Self
 
 from everthread import factory
-from everthread.bank import damage, deletion, evidence, validation
+from everthread.bank import damage, deletion, evidence, kept_backups, validation
 from everthread.bank.bank_units import BankUnits
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_keys import find_line
@@ -171,6 +171,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
             memory.count = factory.open_counter(tokens)
             if (recipe or options) and not opened.corpus_stats(bank).last_seq:
                 memory._writer.before_first_write = memory.save_recipe
+            kept_backups.finish(opened, bank)
         memory._owns_store = owns_store
         if owns_store:
             shared_store.add_user(opened, memory)

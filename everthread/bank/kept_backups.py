@@ -1,7 +1,9 @@
 """The backups that hold a bank, which a setting of the bank lists: what is forgotten is taken out of them as well.
 
-A backup that can't be reached, such as one on a disk that is not connected, holds it until `everthread backup` writes
-to its place again, which first forgets there what the receipts of the banks name.
+Each backup has the receipts of what is not in it, so that what is left to forget there are the other receipts of the
+bank. It is done by the next forgetting, by `everthread backup` to its place, and when the bank is opened: the setting
+marks backups before something is forgotten, and until it is forgotten there as well. So nothing is left if a process is
+killed in between, or a backup can't be reached for a while, such as one on a disk that is not connected.
 
 A copy of a bank has the setting as well, but leaves the backups of the first bank as they are: a backup names the store
 that it was made of.
@@ -14,16 +16,19 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from everthread.bank.backup_folder import change_bank, read_manifest
+from everthread.bank.backup_folder import change_bank, forget_since, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName, Store
 from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.placed.store import PlacedStore
 from everthread.stores.postgres import dsn
+from everthread.stores.shared_rows import select_missing_receipts
+from everthread.stores.sqlite import receipts
 from everthread.stores.sqlite.bank_file import file_name, folder_lock
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
@@ -33,12 +38,21 @@ log = logging.getLogger("everthread")
 
 Result = TypeVar("Result")
 
+_REMEDY = "`everthread backup {place}` takes it out"
+
 
 class KeptBackup(NamedTuple):
-    """A backup that holds a bank: its folder, and its id."""
+    """A backup that holds a bank.
+
+    Attributes:
+        path: its folder.
+        id: the id of its manifest.
+        is_pending: whether something forgotten in the bank may be left in it.
+    """
 
     path: str
     id: str
+    is_pending: bool = False
 
 
 def read(store: Store, bank: str) -> list[KeptBackup]:
@@ -46,11 +60,15 @@ def read(store: Store, bank: str) -> list[KeptBackup]:
 
     Backups of the bank that this one was copied from are left out.
     """
+    return [each for each in _read_all(store, bank) if not _is_of_original(store, bank, Path(each.path))]
+
+
+def _read_all(store: Store, bank: str) -> list[KeptBackup]:
+    """Return what a bank records, also if it is a copy."""
     try:
-        kept = parse(store.settings(bank).get(SETTING_BACKUPS)) if store.exists(bank) else []
+        return parse(store.settings(bank).get(SETTING_BACKUPS)) if store.exists(bank) else []
     except (BankDamaged, BankTooNew):
         return []
-    return [each for each in kept if not _is_of_original(store, bank, Path(each.path))]
 
 
 def is_own(store: Store, made_of: str) -> bool:
@@ -103,8 +121,12 @@ def _is_of_original(store: Store, bank: str, folder: Path) -> bool:
 def parse(value: JSONValue | None) -> list[KeptBackup]:
     """Parse the setting; entries of another form are left out."""
     rows = value if isinstance(value, list) else []
-    pairs = [row for row in rows if isinstance(row, list) and len(row) == 2]
-    return [KeptBackup(str(path), str(number)) for path, number in pairs]
+    fields = [row for row in rows if isinstance(row, list) and len(row) in (2, 3)]
+    return [KeptBackup(str(path), str(number), bool(rest)) for path, number, *rest in fields]
+
+
+def _format(kept: Iterable[KeptBackup]) -> JSONValue:
+    return [[each.path, each.id, *([True] if each.is_pending else [])] for each in kept]
 
 
 def record(store: Store, bank: str, place: Path, kept: Iterable[KeptBackup]) -> None:
@@ -114,7 +136,7 @@ def record(store: Store, bank: str, place: Path, kept: Iterable[KeptBackup]) -> 
     def change(value: JSONValue | None) -> JSONValue:
         ids = {each.id for each in holding}
         others = [each for each in parse(value) if Path(each.path).parent != place and each.id not in ids]
-        return [list(each) for each in (*others, *holding)]
+        return _format([*others, *holding])
 
     if store.exists(bank):
         store.update_setting(bank, SETTING_BACKUPS, change)
@@ -126,34 +148,113 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     The arguments and errors are those of `stores.base.LineStore.forget`. The receipt names the backups that could not
     be reached, and counts the others.
     """
-    of_bank = read(store, bank) if scope == "bank" else []  # afterwards it has no settings
+    if scope == "bank":
+        return _forget_bank(store, bank, at)
+    _mark(store, bank, [each.path for each in read(store, bank)])
     try:
         receipt = store.forget(bank, scope, name, at)
     except ForgettingUnfinished as error:
         if error.receipt is not None:
-            _forget_in_backups(store, bank, error.receipt, of_bank)
+            _clear_all(store, bank, [error.receipt])
         raise StoreUnavailable(str(error)) from error
-    return _forget_in_backups(store, bank, receipt, of_bank)
+    kept, failed = _clear_all(store, bank, [receipt])
+    return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
-def _forget_in_backups(store: Store, bank: str, receipt: Receipt, of_bank: Collection[KeptBackup]) -> Receipt:
-    """Delete what was forgotten in a bank from the backups that hold it; return the receipt with what became of them.
-
-    Args:
-        store: the store of the bank.
-        bank: its id.
-        receipt: of what was forgotten.
-        of_bank: the backups that held the bank before, if the whole bank was forgotten.
-    """
-    is_whole, at = receipt.scope == "bank", receipt.forgotten_at
-    seqs = [seq for first, last in receipt.seqs for seq in range(first, last + 1)]
+def _forget_bank(store: Store, bank: str, at: datetime) -> Receipt:
+    """Forget a bank, first in the backups: their list is in the bank, which is there until that is done."""
 
     def change(copy: SQLiteStore) -> None:
-        copy.forget(bank, "bank" if is_whole else "line", None if is_whole else seqs, at)
+        copy.forget(bank, "bank", None, at)
 
-    kept = of_bank or read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
-    failed = _change_all(store, kept, bank, change, "`everthread backup {place}` takes it out")
+    if isinstance(store, PlacedStore):
+        store.discard_arrivals(bank)  # nothing is forgotten if a place can't be asked
+    _change_all(store, read(store, bank), bank, change, None)
+    kept = read(store, bank)  # with those that were made meanwhile
+    try:
+        receipt = store.forget(bank, "bank", None, at)
+    except ForgettingUnfinished as error:
+        _change_all(store, kept, bank, change, _REMEDY)
+        raise StoreUnavailable(str(error)) from error
+    failed = _change_all(store, kept, bank, change, _REMEDY)
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
+
+
+def finish(store: Store, bank: str) -> None:
+    """Forget in marked backups of a bank what a process that was killed, or could not reach them, has left there."""
+    try:
+        if any(each.is_pending for each in _read_all(store, bank)):
+            _clear(store, bank, [each for each in read(store, bank) if each.is_pending], (), None)
+    except EverthreadError as error:
+        log.warning("backups of bank %s may still hold what was forgotten: %s", bank, error)
+
+
+def find_pending(store: Store, bank: str) -> list[str]:
+    """Return the folders of the backups that still hold something forgotten, or may, as they can't be reached."""
+    later = _read_receipts(store, bank)
+    return [each.path for each in read(store, bank) if _is_pending(each, bank, later)]
+
+
+def _is_pending(backup: KeptBackup, bank: str, later: Collection[Receipt]) -> bool:
+    folder = Path(backup.path)
+    try:
+        with map_errors("", folder):
+            file = read_manifest(folder).banks.get(bank)
+            known = receipts.read(folder, bank)
+            return file is not None and (file.changing or bool(select_missing_receipts(later, known)))
+    except EverthreadError:
+        return backup.is_pending
+
+
+def clear(folder: Path, bank: str, later: Collection[Receipt]) -> None:
+    """Forget in a backup what was forgotten in a bank after it was made. The caller has locked the place.
+
+    Args:
+        folder: the backup.
+        bank: the bank.
+        later: the present receipts of the bank, of which the backup gets those that it lacks.
+
+    Raises:
+        EverthreadError: the backup can't be changed, or not completely.
+    """
+    file, known = read_manifest(folder).banks.get(bank), receipts.read(folder, bank)
+    if file is not None and (file.changing or select_missing_receipts(later, known)):
+        change_bank(folder, bank, partial(forget_since, bank=bank, later=later, known=known))
+        receipts.write(folder, select_missing_receipts(later, receipts.read(folder, bank)))
+
+
+def _clear_all(store: Store, bank: str, new: Collection[Receipt]) -> tuple[list[KeptBackup], tuple[str, ...]]:
+    """Forget in all backups of a bank what was forgotten in the bank, with new receipts; see `_clear`."""
+    kept = read(store, bank)  # after the receipt is stored: a backup that is made meanwhile reads receipts
+    return kept, _clear(store, bank, kept, new, _REMEDY)
+
+
+def _clear(
+    store: Store, bank: str, kept: Collection[KeptBackup], new: Collection[Receipt], remedy: str | None
+) -> tuple[str, ...]:
+    later = list(dict.fromkeys([*_read_receipts(store, bank), *new])) if kept else []
+    failed = _for_each(store, kept, lambda folder: clear(folder, bank, later), remedy)
+    _mark(store, bank, [each.path for each in kept if each.path not in failed], is_pending=False)
+    return failed
+
+
+def _read_receipts(store: Store, bank: str) -> list[Receipt]:
+    """Return the receipts of a bank; none if they can't be read, as the error for a new one says then."""
+    try:
+        return store.receipts(bank)
+    except StoreUnavailable as error:
+        log.warning("%s", error)
+        return []
+
+
+def _mark(store: Store, bank: str, paths: Collection[str], is_pending: bool = True) -> None:
+    """Mark backups as those in which something may have to be forgotten, or as finished."""
+
+    def change(value: JSONValue | None) -> JSONValue:
+        return _format(each._replace(is_pending=is_pending) if each.path in paths else each for each in parse(value))
+
+    if paths and store.exists(bank):
+        store.update_setting(bank, SETTING_BACKUPS, change)
 
 
 def forget_units(
@@ -184,10 +285,23 @@ def forget_units(
 
 
 def _change_all(
-    store: Store, kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object], remedy: str
+    store: Store, kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object], remedy: str | None
 ) -> tuple[str, ...]:
-    """Change a bank in backups; return the folders of those that could not be changed, and log the remedy for each, in
-    which {place} is the folder of the backup's place."""
+    """Change a bank in backups; see `_for_each`."""
+    return _for_each(store, kept, lambda folder: change_bank(folder, bank, change), remedy)
+
+
+def _for_each(
+    store: Store, kept: Iterable[KeptBackup], change: Callable[[Path], None], remedy: str | None
+) -> tuple[str, ...]:
+    """Change backups; return the folders of those that could not be changed.
+
+    Args:
+        store: the store of the bank.
+        kept: the backups.
+        change: changes a backup, given by its folder, whose place is locked.
+        remedy: logged for each that could not be changed, with {place} for the folder of its place; None: not logged.
+    """
     failed: list[str] = []
     for backup in kept:
         folder = Path(backup.path)
@@ -198,9 +312,10 @@ def _change_all(
                     raise NotFound(f"{folder} is another backup")
                 if not is_own(store, manifest.store):
                     raise NotFound(f"{folder} was made of {manifest.store}, not of {store.location}")
-                change_bank(folder, bank, change)
+                change(folder)
         except EverthreadError as error:
             failed.append(backup.path)
-            what = remedy.format(place=folder.parent)
-            log.warning("a backup may still hold what was forgotten (%s); %s", error, what)
+            if remedy is not None:
+                what = remedy.format(place=folder.parent)
+                log.warning("a backup may still hold what was forgotten (%s); %s", error, what)
     return tuple(failed)

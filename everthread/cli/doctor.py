@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from everthread import __version__, config, factory
+from everthread.bank import kept_backups
 from everthread.cli.common import pluralize
 from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
@@ -29,6 +30,7 @@ from everthread.embedders.base import Embedder
 from everthread.errors import EverthreadError, NotFound
 from everthread.memory import Memory
 from everthread.server.models.connection import open_for_terminal
+from everthread.stores.base import Store
 from everthread.stores.placed.store import PlacedStore, list_stores
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
@@ -243,4 +245,16 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
             faults = [str(error)]
         hint = f"; the words of {outdated:,} lines are of an earlier version: updated in use, or by doctor --repair"
         yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
+        if not faults:
+            yield from _check_backups(opened, bank)
     opened.close()
+
+
+def _check_backups(store: Store, bank: str) -> Iterator[Finding]:
+    """Find the backups in which something is left that was forgotten in a bank."""
+    try:
+        for folder in kept_backups.find_pending(store, bank):
+            what = f"{folder} may still hold what was forgotten; it is removed there by the next use of the bank that"
+            yield Finding(f"bank {bank}", False, f"{what} can reach it, or by: everthread backup {Path(folder).parent}")
+    except EverthreadError as error:
+        yield Finding(f"bank {bank}", False, str(error))

@@ -26,14 +26,11 @@ from everthread.bank import kept_backups
 from everthread.bank.backup_folder import (
     BackupFile,
     Manifest,
-    change_bank,
     check_now,
     describe_bank,
     describe_file,
-    forget_since,
     list_backups,
     read_manifest,
-    read_receipts,
     split_name,
     write_manifest,
 )
@@ -275,13 +272,10 @@ def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
     later = _read_receipts(store, banks)
     own = {folder: manifest for folder, manifest in backups.items() if kept_backups.is_own(store, manifest.store)}
     for folder, manifest in own.items():
-        known = read_receipts(folder)
         for bank, file in manifest.banks.items():
-            if bank not in later:
-                continue
-            if file.changing or not known.issuperset(later[bank]):
+            if bank in later:
                 try:
-                    change_bank(folder, bank, partial(forget_since, bank=bank, later=later[bank], known=known))
+                    kept_backups.clear(folder, bank, later[bank])
                 except EverthreadError as error:
                     log.warning("%s may still hold what was forgotten: %s", folder / file.file, error)
 

@@ -1,20 +1,29 @@
-"""What is forgotten in a bank is forgotten in the backups of this bank, and not in those of its original."""
+"""Forgetting in a bank changes the backups of this bank, and not those of its original."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hardship.forked import exits_cleanly, fork_child
 
 from everthread import Memory
 from everthread.bank import kept_backups
 from everthread.bank.backup_folder import read_manifest
+from everthread.cli.doctor import examine
+from everthread.stores.base import Scope, ScopeName
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.transfer.backup import back_up
+from everthread.transfer.backup import back_up, verify
 from everthread.transfer.copy_bank import copy_bank
 from everthread.transfer.restoring_backups import restore
+from everthread.types import Receipt
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 CANARY = "Zebulonquist"
 
@@ -84,3 +93,59 @@ def test_a_backup_stays_as_it_is_and_is_named_if_its_bank_may_be_on_a_disk_that_
     receipt = open_bank(copy).forget(seq=1)
     assert (receipt.backups, receipt.cleared_backups) == ((str(backup),), 0)
     assert CANARY.encode() in (backup / "nora.bank").read_bytes()
+
+
+class Killed(SQLiteStore):
+    """A store whose process is killed as soon as something is forgotten in a bank."""
+
+    def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
+        super().forget(bank, scope, name, at)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+@pytest.fixture
+def backup(folder: Path) -> Path:
+    """Return a backup of a bank, whose process was killed when it had forgotten a line in the bank alone."""
+    assert not exits_cleanly(fork_child(lambda: print(open_bank(Killed(folder)).forget(seq=1))))
+    (made,) = (folder.parent / "backups").iterdir()
+    assert [line.seq for line in SQLiteStore(folder).lines("nora")] == [2]
+    assert CANARY.encode() in (made / "nora.bank").read_bytes()
+    return made
+
+
+def is_finished(backup: Path) -> bool:
+    return CANARY.encode() not in (backup / "nora.bank").read_bytes() and verify(backup) == []
+
+
+def test_a_forgetting_in_backups_that_was_interrupted_is_finished_when_the_bank_is_opened(
+    folder: Path, backup: Path
+) -> None:
+    assert kept_backups.find_pending(SQLiteStore(folder), "nora") == [str(backup)]
+    open_bank(SQLiteStore(folder)).close()
+    assert is_finished(backup)
+    assert kept_backups.find_pending(SQLiteStore(folder), "nora") == []
+
+
+def test_a_forgetting_in_backups_that_was_interrupted_is_finished_by_the_next_one(folder: Path, backup: Path) -> None:
+    kept_backups.forget(SQLiteStore(folder), "nora", "line", [2], datetime.now(UTC))
+    assert is_finished(backup)
+
+
+def test_a_backup_in_which_something_is_left_is_a_finding(folder: Path, backup: Path) -> None:
+    backup.parent.rename(backup.parent.with_name("away"))
+    (finding,) = [each for each in examine(str(folder), "hash") if not each.ok]
+    assert finding.detail.startswith(f"{backup} may still hold what was forgotten; ")
+    open_bank(SQLiteStore(folder)).close()
+    backup.parent.with_name("away").rename(backup.parent)
+    assert [each.detail for each in examine(str(folder), "hash") if not each.ok] == [finding.detail]
+    open_bank(SQLiteStore(folder)).close()
+    assert is_finished(backup)
+    assert all(each.ok for each in examine(str(folder), "hash"))
+
+
+def test_a_bank_is_forgotten_in_its_backups_before_it_is_gone_with_their_list(folder: Path) -> None:
+    assert not exits_cleanly(fork_child(lambda: print(open_bank(Killed(folder)).forget(everything=True))))
+    (made,) = (folder.parent / "backups").iterdir()
+    assert not SQLiteStore(folder).exists("nora")
+    assert read_manifest(made).banks == {}
