@@ -19,6 +19,7 @@ from everthread.stores.placed.places_file import SUFFIX
 from everthread.stores.placed.store import PlacedStore
 from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank
+from everthread.transfer.backup import find_server_file
 from everthread.transfer.moving import move_bank
 
 
@@ -31,7 +32,8 @@ from everthread.transfer.moving import move_bank
 def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...], as_json: bool) -> None:
     """Copy banks from one store to another, and compare them. SRC and DST are folders or postgresql:// URLs.
 
-    May be stopped and resumed. The source is not changed.
+    May be stopped and resumed. The source is not changed. Receipts of the banks are copied too, but neither their
+    backups nor the keys and accounts of a server.
 
     With a store of several places, as in `everthread --store places.toml move BANK PLACE`, the bank is moved to the
     place of this name, with its vectors. It may be in use: writers wait until it is there. May be stopped and repeated.
@@ -51,11 +53,14 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
         with closing(factory.open_store(target)) as target_store:
             stores = (source_store, target_store)
             moved = [(name, *_copy_bank(name, stores, embedder)) for name in names]
+        server = find_server_file(source_store)
     if as_json:
         show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:
         for name, lines, digest in moved:
             click.echo(f"{name}: {pluralize(lines, 'line')}, the same in both ({digest[:12]})")
+    if server is not None:
+        click.echo(f"not moved: keys and accounts of the server, in {server}", err=True)
 
 
 def _open_places(ctx: click.Context, /) -> PlacedStore | None:

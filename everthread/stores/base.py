@@ -347,6 +347,9 @@ class LineStore(Protocol):
             StoreUnavailable: they can't be read.
         """
 
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        """Store the receipts of a bank that are missing, such as those of another store from which it is copied."""
+
 
 class TermIndex(Protocol):
     """Reads the data by which lines are scored: records of terms, columns of lines, and statistics."""

@@ -157,7 +157,7 @@ def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Pr
         if progress is not None:
             progress(name)
         files.append(call_store(store, name, partial(_copy_bank, bank=name, staging=staging)))
-    if (server := _find_server_file(store)) is not None:
+    if (server := find_server_file(store)) is not None:
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))
@@ -166,7 +166,7 @@ def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Pr
     return manifest
 
 
-def _find_server_file(store: Store) -> Path | None:
+def find_server_file(store: Store) -> Path | None:
     """Return the file of a server, if it is in a folder of banks that can be read."""
     try:
         main = main_store(store)

@@ -1,9 +1,9 @@
 """Copies a bank from one store to another: lines with their numbers, times and retractions, then the rest of the bank.
 
-The rest is units, settings, ends and titles of sessions, and queued jobs. Lines that the source has forgotten are
-forgotten in the target. Vectors of lines are copied if the source has any of the target's embedder, which otherwise
-computes them. Chunks are not copied: the target builds them at the first query. Nor is the list of the bank's backups,
-which are those of the source.
+The rest is units, settings, ends and titles of sessions, queued jobs, and the receipts. Lines that the source has
+forgotten are forgotten in the target. Vectors of lines are copied if the source has any of the target's embedder, which
+otherwise computes them. Chunks are not copied: the target builds them at the first query. Nor is the list of the bank's
+backups, which are those of the source.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     Raises:
         StoreError: the target contains something else; the message names the first difference.
     """
+    if source.bank == target.bank:
+        target.store.add_receipts(target.bank, source.store.receipts(source.bank))
     last = _last_seq(source)  # read before the lines, which are then copied up to it
     copied = _last_seq(target)
     for scope, name in _find_forgotten(source, target, last, copied):

@@ -95,6 +95,16 @@ def test_a_backup_stays_as_it_is_and_is_named_if_its_bank_may_be_on_a_disk_that_
     assert CANARY.encode() in (backup / "nora.bank").read_bytes()
 
 
+def test_what_was_forgotten_before_a_move_is_not_restored_into_the_new_store(folder: Path) -> None:
+    (backup,) = (folder.parent / "backups").iterdir()
+    backup.parent.rename(folder.with_name("away"))  # so that forgetting doesn't reach it
+    open_bank(SQLiteStore(folder)).forget(seq=1)
+    copy = make_copy(folder, "moved")
+    assert copy.receipts("nora") == SQLiteStore(folder).receipts("nora")
+    restore(copy, folder.with_name("away") / backup.name, force=True)
+    assert [line.seq for line in copy.lines("nora")] == [2]
+
+
 class Killed(SQLiteStore):
     """A store whose process is killed as soon as something is forgotten in a bank."""
 

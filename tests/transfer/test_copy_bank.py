@@ -363,6 +363,27 @@ def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -
     ]
 
 
+def test_receipts_are_copied_once_in_either_direction(tmp_path: Path, url: str) -> None:
+    with open_bank(tmp_path / "old") as source, open_bank(url) as target, open_bank(tmp_path / "new") as new:
+        fill(source)
+        source.forget(seq=12)
+        copy_bank(source, target)
+        copy_bank(source, target)
+        copy_bank(target, new)
+        receipts = source.store.receipts("alice")
+        assert receipts
+        assert target.store.receipts("alice") == new.store.receipts("alice") == receipts
+
+
+def test_the_command_says_that_keys_and_accounts_stay(tmp_path: Path, url: str) -> None:
+    with open_bank(tmp_path / "old") as memory:
+        fill(memory)
+    assert "not moved" not in cli("move", tmp_path / "old", url).stderr
+    (tmp_path / "old" / "server.sqlite").touch()
+    moved = cli("move", tmp_path / "old", url)
+    assert f"not moved: keys and accounts of the server, in {tmp_path / 'old' / 'server.sqlite'}" in moved.stderr
+
+
 def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     embedders = []
 

@@ -8,11 +8,11 @@ other lines, the person's names that no other line has, and takes the lines out 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.connections import Connection, Cursor, set_local
 from everthread.stores.postgres.schema import TABLES
 from everthread.stores.postings import count_lines
+from everthread.stores.shared_rows import select_missing_receipts
 from everthread.types import Receipt, now
 
 _IN_SCOPE = {
@@ -200,6 +201,13 @@ def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
            VALUES (%s, %s, %s, %s, %s, %s)""",
         (receipt.bank, number, receipt.scope, json.dumps(receipt.seqs), receipt.lines, to_micros(receipt.forgotten_at)),
     )
+
+
+def add_receipts(db: Connection, bank: str, receipts: Iterable[Receipt]) -> None:
+    """Store the receipts of a bank that are missing."""
+    for receipt in select_missing_receipts(receipts, read_receipts(db, bank)):
+        put_receipt(db, receipt, uuid4())
+    _set_bank(db, bank)
 
 
 def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from uuid import uuid4
 
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound, StoreError
@@ -16,7 +15,6 @@ from everthread.stores.postgres.connections import Connection, set_local
 from everthread.stores.postgres.moved_rows import refer_from, refer_to
 from everthread.stores.postgres.pinned_store import IDLE_TIMEOUT, PinnedStore, fix_join_order
 from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.shared_rows import select_missing_receipts
 from everthread.types import Receipt, now
 
 log = logging.getLogger("everthread")
@@ -62,7 +60,7 @@ class PostgresPlace:
                 raise second_copy_error(bank, self.store.location)
             _empty(db, bank, None)
             fix_join_order(db)
-            _add_receipts(db, bank, receipts)
+            line_removal.add_receipts(db, bank, receipts)
             yield PinnedStore(self.store, db)
             moved_rows.set_elsewhere(db, bank, None, refer_from(origin, move))
 
@@ -90,7 +88,7 @@ class PostgresPlace:
 
     def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
         with self._transaction(bank) as db:
-            _add_receipts(db, bank, receipts)
+            line_removal.add_receipts(db, bank, receipts)
 
     def list_arrivals(self) -> dict[str, str]:
         self.store.check_tables()
@@ -105,12 +103,6 @@ class PostgresPlace:
         with self.store.database.write_transaction(None) as db:
             set_local(db, "everthread.bank", bank)
             yield db
-
-
-def _add_receipts(db: Connection, bank: str, receipts: Sequence[Receipt]) -> None:
-    for receipt in select_missing_receipts(receipts, line_removal.read_receipts(db, bank)):
-        line_removal.put_receipt(db, receipt, uuid4())
-    set_local(db, "everthread.bank", bank)  # row-level security: not the receipts'
 
 
 def _empty(db: Connection, bank: str, elsewhere: str | None) -> None:

@@ -268,6 +268,9 @@ class PostgresStore(Transactions, Store):
     def receipts(self, bank: str) -> list[Receipt]:
         return self._read(bank, lambda db: line_removal.read_receipts(db, bank))
 
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        self._write(bank, lambda db: line_removal.add_receipts(db, bank, receipts))
+
     def reserve_seqs(self, bank: str, last: int) -> None:
         query = "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s"
         self._write_locked(bank, lambda db: db.execute(query, (last, bank, last)))

@@ -10,8 +10,6 @@ from everthread.common.staging import staging_folder
 from everthread.errors import NotFound
 from everthread.stores.base import Store
 from everthread.stores.errors import second_copy_error
-from everthread.stores.shared_rows import select_missing_receipts
-from everthread.stores.sqlite import receipts as receipts_file
 from everthread.stores.sqlite.bank_file import LOG_SUFFIXES, bank_id, file_name, folder_lock, sync_folder
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.moved_file import ARRIVING, find_arrival, is_note, name_arrival, parse_arrival, write_note
@@ -101,8 +99,7 @@ class SQLitePlace:
                 arrival.parent.rmdir()
 
     def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
-        if missing := select_missing_receipts(receipts, self.store.receipts(bank)):
-            receipts_file.write(self.store.folder, missing)
+        self.store.add_receipts(bank, receipts)
 
     def list_arrivals(self) -> dict[str, str]:
         paths = (self.store.folder / ARRIVING).glob("*/*")

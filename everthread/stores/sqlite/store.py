@@ -43,6 +43,7 @@ from everthread.stores.shared_rows import (
     map_corrections,
     parse_line,
     read_pages,
+    select_missing_receipts,
     unchanged_seqs,
 )
 from everthread.stores.sqlite import (
@@ -54,13 +55,13 @@ from everthread.stores.sqlite import (
     postings,
     reanalysis,
     recall_records,
-    receipts,
     schema,
     sessions,
     token_codes,
     unit_vectors,
     units,
 )
+from everthread.stores.sqlite import receipts as receipts_file
 from everthread.stores.sqlite import rows as bank_rows
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
@@ -124,7 +125,7 @@ class SQLiteStore(Store):
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_orphan_logs(self.folder)
-        receipts.write_all_missing(self.folder)
+        receipts_file.write_all_missing(self.folder)
         remove_unfinished(self.folder)
 
     @property
@@ -165,7 +166,7 @@ class SQLiteStore(Store):
         """Create or migrate the tables of a bank, and write the receipts that killed processes have left."""
         is_new = schema.version(db) == 0
         schema.migrate(db, bank, to_micros(now()))
-        receipts.settle(db, self.folder / file_name(bank), is_new=is_new)
+        receipts_file.settle(db, self.folder / file_name(bank), is_new=is_new)
 
     # ------------------------------------------------------------------ writing
 
@@ -241,8 +242,13 @@ class SQLiteStore(Store):
         return receipt
 
     def receipts(self, bank: str) -> list[Receipt]:
-        receipts.write_missing(self.folder / file_name(bank))
-        return receipts.read(self.folder, bank)
+        receipts_file.write_missing(self.folder / file_name(bank))
+        return receipts_file.read(self.folder, bank)
+
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        if missing := select_missing_receipts(receipts, self.receipts(bank)):
+            with map_errors(bank, self.folder / receipts_file.FILE_NAME):
+                receipts_file.write(self.folder, missing)
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         with self._bank(bank).file.write_transaction() as db:
