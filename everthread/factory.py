@@ -28,6 +28,7 @@ from everthread.stores.placed import places_file
 from everthread.stores.placed.place import Place
 from everthread.stores.placed.store import open_placed
 from everthread.stores.postgres import dsn
+from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.place import SQLitePlace
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.text.tokens import TokenCounter
@@ -74,7 +75,9 @@ def open_store(
         path = Path(spec).expanduser()
         if path.suffix == places_file.SUFFIX and not path.is_dir():
             return open_placed(places_file.read_places_file(path), _open_place)
-        if not create and not path.exists():
+        with map_errors("", path):
+            is_missing = not path.exists()
+        if not create and is_missing:
             raise NotFound(f"no banks yet: the folder {spec} does not exist; create a bank with: everthread chat")
         return open_folder(spec)
     return spec

@@ -11,6 +11,8 @@ each file. Backups are in the folder of a place, which is locked while one is ch
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +30,7 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Receipt
 
 MANIFEST = "backup.json"
+_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{6}Z(-[0-9]{1,9})?")
 FORMAT = 1  # of the manifest; a later one may have files that this version of Everthread would lose
 
 
@@ -103,7 +106,10 @@ def read_manifest(folder: Path) -> Manifest:
         with map_errors("", path):
             content = path.read_bytes() if path.exists() else None
         if content is None:
-            raise NotFound(f"{folder} is no backup: it has no {MANIFEST}; name a folder that `everthread backup` wrote")
+            raise NotFound(
+                f"{folder} has no {MANIFEST}: it is damaged, or not a folder that `everthread backup` wrote; use another "
+                "backup"
+            )
         fields = json.loads(content)
         if fields.pop("everthread_backup") > FORMAT:
             raise BankTooNew(
@@ -168,10 +174,20 @@ def check_now(folder: Path, name: str) -> None:
 
 
 def list_backups(place: Path) -> list[Path]:
-    """Return the folders of the backups at a place, the earliest first."""
+    """Return the folders of the backups at a place, the earliest first; those that are damaged as well.
+
+    Raises:
+        StoreUnavailable: the place can't be read.
+    """
     with map_errors("", place):
-        found = [path.parent for path in place.glob(f"[!.]*/{MANIFEST}")]
-    return sorted(found, key=split_name)
+        found = [place / name for name in os.listdir(place)] if place.exists() else []
+        return sorted(filter(is_backup, found), key=split_name)
+
+
+def is_backup(folder: Path) -> bool:
+    """Return whether a folder is a backup, by its manifest or, without one, by its name."""
+    is_named = _NAME.fullmatch(folder.name) is not None and folder.is_dir()
+    return is_named or (not folder.name.startswith(".") and (folder / MANIFEST).exists())
 
 
 def split_name(folder: Path) -> tuple[str, int]:

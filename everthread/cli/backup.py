@@ -16,7 +16,7 @@ from everthread.transfer import restoring_backups
 
 
 @click.command()
-@click.argument("place", type=click.Path(path_type=Path))
+@click.argument("place", type=click.Path(path_type=Path, readable=False))
 @click.option("-b", "--bank", multiple=True, help="Only this bank. Repeatable. Default: all.")
 @click.option("--keep", type=int, metavar="N", help="Remove all except the newest N backups. Default: keep all.")
 @click.option("--keep-days", type=int, metavar="N", help="Remove backups older than N days.")
@@ -84,7 +84,7 @@ def _describe(folder: Path) -> str:
 
 
 @click.command()
-@click.argument("folder", metavar="BACKUP", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="BACKUP", type=click.Path(path_type=Path, readable=False))
 @click.option("-b", "--bank", multiple=True, help="Only this bank. Repeatable. Default: all.")
 @click.option("--as", "new_id", metavar="BANK", help="Restore the bank under another name.")
 @click.option("--force", is_flag=True, help="Replace banks that exist.")

@@ -29,6 +29,7 @@ from everthread.bank.backup_folder import (
     check_now,
     describe_bank,
     describe_file,
+    is_backup,
     list_backups,
     read_manifest,
     split_name,
@@ -297,8 +298,9 @@ def find_backup(path: Path) -> Path:
         NotFound: there is no backup.
     """
     path = path.expanduser().absolute()
-    if list_backups(path.parent).count(path):
-        return path
+    with map_errors("", path):
+        if is_backup(path):
+            return path
     found = list_backups(path) if path.is_dir() else []
     if not found:
         raise NotFound(f"{path} has no backup; name a folder that `everthread backup` wrote, or the folder around it")

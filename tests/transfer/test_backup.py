@@ -610,3 +610,13 @@ def test_folders_of_killed_processes_are_removed_by_the_next_backup(bank: Memory
     (place / f"{PREFIX}abc" / "files" / "alice.bank").write_text(CANARY)
     made = back_up(bank.store, place, [bank.bank])
     assert list(place.iterdir()) == [made.folder]
+
+
+def test_a_backup_without_its_manifest_is_damaged(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    (made.folder / MANIFEST).unlink()
+    assert list_backups(place) == [made.folder] == [find_backup(place)]
+    assert "has no backup.json: it is damaged" in verify(made.folder)[0]
+    newer = back_up(bank.store, place, [bank.bank], Retention(1))
+    assert newer.removed == ()
+    assert list_backups(place) == [made.folder, newer.folder]

@@ -62,8 +62,9 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
             "stores that are not in use, pass one store to all of them, or raise the limit, as with: ulimit -n 4096"
         )
     if _matches(error, _FORBIDDEN):
+        what = "written" if os.access(path, os.R_OK) or _is_missing(path) else "read"
         return StoreUnavailable(
-            f"{place} can't be written: {reason}. Check the folder's permissions, or choose another one"
+            f"{place} can't be {what}: {reason}. Check the folder's permissions, or choose another one"
         )
     if is_locked(error):
         return StoreUnavailable(
@@ -75,6 +76,11 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
     return StoreUnavailable(
         f"{place} can't be used: {reason}. {outcome}Check that its disk is healthy and has free space"
     )
+
+
+def _is_missing(path: Path) -> bool:
+    """Return whether a path does not exist, in a folder that may be searched."""
+    return not os.path.lexists(path) and os.access(path.parent, os.X_OK)
 
 
 def error_text(error: Exception) -> str:

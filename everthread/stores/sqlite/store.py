@@ -133,13 +133,16 @@ class SQLiteStore(Store):
         return os.path.realpath(self.folder)
 
     def banks(self) -> list[str]:
-        paths = [path for path in self.folder.glob(f"*{BANK_SUFFIX}") if not moved_file.is_note(path)]
-        return sorted(bank for path in paths if (bank := bank_id(path.name)) is not None)
+        with map_errors("", self.folder):
+            names = [name for name in os.listdir(self.folder) if name.endswith(BANK_SUFFIX)]
+            banks = [bank_id(name) for name in names if not moved_file.is_note(self.folder / name)]
+        return sorted(filter(None, banks))
 
     def exists(self, bank: str) -> bool:
         path = self.folder / file_name(bank)
-        moved_file.check_here(bank, path)
-        return path.exists()
+        with map_errors(bank, path):
+            moved_file.check_here(bank, path)
+            return path.exists()
 
     def create(self, bank: str) -> None:
         self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
