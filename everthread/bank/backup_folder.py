@@ -107,8 +107,8 @@ def read_manifest(folder: Path) -> Manifest:
             content = path.read_bytes() if path.exists() else None
         if content is None:
             raise NotFound(
-                f"{folder} has no {MANIFEST}: it is damaged, or not a folder that `everthread backup` wrote; use another "
-                "backup"
+                f"{folder} has no {MANIFEST}: it is damaged, or not a folder that `everthread backup` wrote; use "
+                "another backup"
             )
         fields = json.loads(content)
         if fields.pop("everthread_backup") > FORMAT:

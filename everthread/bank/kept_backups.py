@@ -142,6 +142,11 @@ def record(store: Store, bank: str, place: Path, kept: Iterable[KeptBackup]) -> 
         store.update_setting(bank, SETTING_BACKUPS, change)
 
 
+def check_recordable(store: Store, bank: str) -> None:
+    """Check that a bank can record its backups. Raises EverthreadError if it can't be written."""
+    store.update_setting(bank, SETTING_BACKUPS, lambda value: value)
+
+
 def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
     """Delete lines, a session, the lines of a speaker or a bank, also from the backups that hold them.
 

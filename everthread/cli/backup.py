@@ -37,7 +37,8 @@ def backup(
 
     A backup is a folder with a file for each bank, from a folder of banks and from Postgres alike. First, what was
     forgotten is removed from the earlier backups in PLACE; they must not be changed by other programs. --keep and
-    --keep-days remove only backups whose banks are all in the new one, and never the new one.
+    --keep-days remove only backups whose banks are all in the new one, and never the new one. A bank that can't be
+    read or written is left out and named, and the exit status is 1.
     """
     if verify:
         if bank or keep is not None or keep_days is not None:
@@ -51,12 +52,17 @@ def backup(
     size, lines = sum(file.bytes for file in made.manifest.files), sum(file.lines + file.retracted for file in banks)
     if as_json:
         removed = [str(folder) for folder in made.removed]
-        show_json({"backup": str(made.folder), "banks": len(banks), "lines": lines, "bytes": size, "removed": removed})
-        return
-    counts = f"{pluralize(len(banks), 'bank')}, {pluralize(lines, 'line')}, {size / 1e6:.1f} MB"
-    click.echo(f"{made.folder}: {counts}, verified")
-    for folder in made.removed:
-        click.echo(f"removed: {folder}")
+        failed = {name: str(error) for name, error in made.failed.items()}
+        totals = {"banks": len(banks), "lines": lines, "bytes": size}
+        show_json({"backup": str(made.folder), **totals, "removed": removed, "failed": failed})
+    else:
+        counts = f"{pluralize(len(banks), 'bank')}, {pluralize(lines, 'line')}, {size / 1e6:.1f} MB"
+        click.echo(f"{made.folder}: {counts}, verified")
+        for folder in made.removed:
+            click.echo(f"removed: {folder}")
+    for name, error in made.failed.items():
+        click.echo(f"not in the backup: bank {name!r}: {error}", err=True)
+    ctx.exit(1 if made.failed else 0)
 
 
 def _verify(ctx: click.Context, place: Path, as_json: bool) -> None:

@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -65,11 +65,13 @@ class Backup:
         folder: where it is.
         manifest: what it has.
         removed: older backups that were removed.
+        failed: the errors of banks that are not in it, by id.
     """
 
     folder: Path
     manifest: Manifest
     removed: tuple[Path, ...] = ()
+    failed: Mapping[str, EverthreadError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def back_up(
     retention: Retention = Retention(),
     progress: Progress | None = None,
 ) -> Backup:
-    """Make a backup of banks, which may be in use, and verify it.
+    """Make a backup of banks, which may be in use, and verify it. Banks that can't be backed up are left out.
 
     Before, what was forgotten in the banks is taken out of the earlier backups at the place.
 
@@ -118,8 +120,7 @@ def back_up(
     Raises:
         BadInput: the place is the folder of the banks.
         NotFound: there is no such bank, or none at all.
-        BankDamaged: a bank can't be read; no backup is made.
-        StoreUnavailable: the place can't be written; no backup is made.
+        BankDamaged, StoreUnavailable: none of the banks can be read, or the place can't be written; no backup is made.
     """
     names = _check_banks(store, banks)
     place = place.expanduser().absolute()
@@ -131,12 +132,12 @@ def back_up(
         with folder_lock(place, exclusive=True):
             _forget_in(store, read_manifests(place))
         with staging_folder(place) as staging:
-            manifest = _write_files(store, staging, names, progress)
+            manifest, failed = _write_files(store, staging, names, progress)
             _flush(staging)
             with folder_lock(place, exclusive=True):
                 backup = _publish(store, staging, place, manifest, retention)
                 _forget_in(store, {backup.folder: manifest})
-    return replace(backup, manifest=read_manifest(backup.folder))
+    return replace(backup, manifest=read_manifest(backup.folder), failed=failed)
 
 
 def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:
@@ -148,23 +149,37 @@ def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:
     return names
 
 
-def _write_files(store: Store, staging: Path, names: Sequence[str], progress: Progress | None) -> Manifest:
-    """Write the files of a backup into a folder."""
-    taken_at, files = now(), list[BackupFile]()
+def _write_files(
+    store: Store, staging: Path, names: Sequence[str], progress: Progress | None
+) -> tuple[Manifest, dict[str, EverthreadError]]:
+    """Write the files of a backup into a folder; return the errors of banks that are left out as well, by id.
+
+    Raises:
+        EverthreadError: all of them are; it is the first one's.
+    """
+    taken_at, files, failed = now(), list[BackupFile](), dict[str, EverthreadError]()
     receipts.write(
         staging, chain(*_read_receipts(store, names).values())
     )  # first: later ones are applied to the copies
     for name in names:
         if progress is not None:
             progress(name)
-        files.append(call_store(store, name, partial(_copy_bank, bank=name, staging=staging)))
+        try:
+            kept_backups.check_recordable(store, name)
+            files.append(call_store(store, name, partial(_copy_bank, bank=name, staging=staging)))
+        except EverthreadError as error:
+            failed[name] = error
+            for path in staging.glob(f"{file_name(name)}*"):
+                path.unlink()
+    if not files:
+        raise next(iter(failed.values()))
     if (server := find_server_file(store)) is not None:
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))
     manifest = Manifest(secrets.token_hex(8), taken_at, installed_version(), store.location, tuple(files))
     write_manifest(staging, manifest)
-    return manifest
+    return manifest, failed
 
 
 def find_server_file(store: Store) -> Path | None:
@@ -186,7 +201,7 @@ def _copy_bank(store: Store, bank: str, staging: Path) -> BackupFile:
         else:
             _copy_snapshot(store, bank, copy)
         if problems := copy.check(bank):
-            raise BankDamaged(f"bank {bank!r} can't be backed up: {problems[0]}. Back up the others with --bank")
+            raise BankDamaged(f"bank {bank!r} can't be backed up: {problems[0]}")
         return describe_bank(copy, bank)
 
 

@@ -67,6 +67,30 @@ def test_a_damaged_backup_is_an_exit_status(banks: Path, tmp_path: Path) -> None
     assert run(banks, "backup", made, "--verify", "--keep", 2).exit_code == 2
 
 
+def test_the_other_banks_are_backed_up_if_one_is_damaged(banks: Path, tmp_path: Path) -> None:
+    place = tmp_path / "backups"
+    sound = json.loads(run(banks, "backup", place, "--json").stdout)["backup"]
+    (banks / "alice.bank").write_bytes(b"no database" * 1000)
+    made = run(banks, "backup", place, "--keep", 1)
+    assert made.exit_code == 1
+    assert ": 1 bank, 1 line, " in made.stdout
+    assert "not in the backup: bank 'alice': bank 'alice' (" in made.stderr
+    assert "removed" not in made.stdout
+    report = json.loads(run(banks, "backup", place, "--json").stdout)
+    assert list(report["failed"]) == ["alice"]
+    assert sorted(path.name for path in Path(report["backup"]).iterdir()) == [
+        "backup.json",
+        "bob.bank",
+        "receipts.jsonl",
+    ]
+    verified = run(banks, "backup", place, "--verify")
+    assert verified.exit_code == 0
+    assert f"ok   {sound}: 2 lines of alice, bob" in verified.stdout
+    assert [row["bank"] for row in json.loads(run(tmp_path / "new", "restore", place, "--json").stdout)["banks"]] == [
+        "bob"
+    ]
+
+
 def test_what_is_no_backup_is_named(banks: Path, tmp_path: Path) -> None:
     refused = run(banks, "restore", tmp_path / "banks")
     assert refused.exit_code == 1
