@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -115,6 +116,8 @@ def restore(
                     f"{each.bank}: {pluralize(each.summary.lines, 'line')} restored ({each.summary.sha256[:12]})"
                 )
         has_server = not bank and restoring_backups.restore_server_file(store, found)
+    if not bank and found != folder.expanduser().absolute():
+        _name_left_out(restoring_backups.find_left_out(found))
     if not restored and not has_server:
         raise NotFound(f"the backup {found} has no bank: what is forgotten is removed from backups as well")
     if as_json:
@@ -122,3 +125,10 @@ def restore(
         show_json({"backup": str(found), "banks": rows, "server": has_server})
     elif has_server:
         click.echo("keys and accounts of the server restored")
+
+
+def _name_left_out(banks: Mapping[str, Path]) -> None:
+    """Name banks that the newest backup lacks, since it is of other banks only, in a line on standard error."""
+    if banks:
+        named = [f"{bank} ({folder.name})" for bank, folder in banks.items()][: restoring_backups.MAX_LISTED_BANKS]
+        click.echo(f"not in this backup, but in an earlier one: {', '.join(named)}; restore it by its name", err=True)

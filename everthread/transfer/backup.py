@@ -113,7 +113,7 @@ def back_up(
     Args:
         store: the store of the banks.
         place: a folder for backups, which is made if it is missing.
-        banks: their ids; empty for all.
+        banks: their ids; empty for all, with the file of a server.
         retention: which earlier backups with no other banks are kept.
         progress: called with the id of each bank before it is copied.
 
@@ -132,7 +132,8 @@ def back_up(
         with folder_lock(place, exclusive=True):
             _forget_in(store, read_manifests(place))
         with staging_folder(place) as staging:
-            manifest, failed = _write_files(store, staging, names, progress)
+            server = None if banks else find_server_file(store)
+            manifest, failed = _write_files(store, staging, names, server, progress)
             _flush(staging)
             with folder_lock(place, exclusive=True):
                 backup = _publish(store, staging, place, manifest, retention)
@@ -150,7 +151,7 @@ def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:
 
 
 def _write_files(
-    store: Store, staging: Path, names: Sequence[str], progress: Progress | None
+    store: Store, staging: Path, names: Sequence[str], server: Path | None, progress: Progress | None
 ) -> tuple[Manifest, dict[str, EverthreadError]]:
     """Write the files of a backup into a folder; return the errors of banks that are left out as well, by id.
 
@@ -173,7 +174,7 @@ def _write_files(
                 path.unlink()
     if not files:
         raise next(iter(failed.values()))
-    if (server := find_server_file(store)) is not None:
+    if server is not None:
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))

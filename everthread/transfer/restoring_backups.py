@@ -45,6 +45,7 @@ from everthread.types import Receipt
 log = logging.getLogger("everthread")
 
 MAX_LISTED_BANKS = 20  # in a message
+SIGN_IN_TABLES = {"login_session", "pending_sign_in"}  # of the file of a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,20 @@ def _warn_of_rest(banks: Sequence[str], restored: int) -> None:
         )
 
 
+def find_left_out(folder: Path) -> dict[str, Path]:
+    """Return the banks that a backup lacks and an earlier one at its place has, with the last that has each."""
+    found: dict[str, Path] = {}
+    for earlier, manifest in read_manifests(folder.parent).items():
+        if earlier != folder:
+            found.update(dict.fromkeys(manifest.banks, earlier))
+    return {bank: found[bank] for bank in sorted(found.keys() - read_manifest(folder).banks.keys())}
+
+
 def restore_server_file(store: Store, folder: Path) -> bool:
-    """Restore the server's keys and accounts into a folder of banks that has none; return whether there were any."""
+    """Restore the server's keys and accounts into a folder of banks that has none; return whether there were any.
+
+    Sign-ins are not restored: a session may have been ended since.
+    """
     names = {file.file: file for file in read_manifest(folder).files}
     target = _find_server_target(store)
     if target is None or SERVER_FILE not in names:
@@ -123,8 +136,16 @@ def restore_server_file(store: Store, folder: Path) -> bool:
     check_file(folder, names[SERVER_FILE])
     with _stage(main_store(store)) as staging:
         copied = _copy_private(folder / SERVER_FILE, staging / SERVER_FILE)
+        with map_errors("", copied), closing(sqlite3.connect(copied)) as db, db:
+            _end_sign_ins(db)
         copied.rename(target)
     return True
+
+
+def _end_sign_ins(db: sqlite3.Connection) -> None:
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in tables & SIGN_IN_TABLES:
+        db.execute(f"DELETE FROM {table}")
 
 
 def _find_server_target(store: Store) -> Path | None:

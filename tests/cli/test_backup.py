@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,21 @@ def test_one_bank_is_backed_up_and_restored_under_another_name(banks: Path, tmp_
     restored = run(banks, "restore", place, "--bank", "alice", "--as", "carol")
     assert restored.stdout.startswith("carol: 1 line restored (")
     assert "there is no bank" in run(banks, "backup", place, "--bank", "nobody").output
+
+
+def test_a_backup_of_one_bank_has_no_keys_and_a_restore_names_the_banks_of_earlier_backups(
+    banks: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "backups"
+    with closing(sqlite3.connect(banks / "server.sqlite")) as db, db:
+        db.execute("CREATE TABLE key (name TEXT)")
+    all_banks = Path(json.loads(run(banks, "backup", place, "--json").stdout)["backup"])
+    one = Path(json.loads(run(banks, "backup", place, "--bank", "bob", "--json").stdout)["backup"])
+    assert ((all_banks / "server.sqlite").exists(), (one / "server.sqlite").exists()) == (True, False)
+    restored = run(tmp_path / "new", "restore", place)
+    assert f"not in this backup, but in an earlier one: alice ({all_banks.name})" in restored.stderr
+    assert not (tmp_path / "new" / "server.sqlite").exists()
+    assert "earlier" not in run(tmp_path / "other", "restore", all_banks).stderr
 
 
 def test_a_restore_names_the_option_that_replaces_a_bank(banks: Path, tmp_path: Path) -> None:

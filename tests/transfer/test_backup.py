@@ -593,15 +593,18 @@ def test_the_file_of_the_server_is_restored_into_a_folder_without_one(tmp_path: 
 
     source, target = SQLiteStore(tmp_path / "banks"), SQLiteStore(tmp_path / "new")
     open_bank(source, "alice").observe("Tea is at four.")
-    server = ServerFile(source.folder / "server.sqlite", "CREATE TABLE IF NOT EXISTS key (hash TEXT)")
+    schema = "CREATE TABLE IF NOT EXISTS key (hash TEXT); CREATE TABLE IF NOT EXISTS login_session (hash TEXT)"
+    server = ServerFile(source.folder / "server.sqlite", schema)
     with server.write() as db:
         db.execute("INSERT INTO key VALUES ('abc')")
+        db.execute("INSERT INTO login_session VALUES ('def')")
     made = back_up(source, place)  # while the server runs
     server.close()
     assert restore_server_file(target, made.folder)
     with ServerFile(target.folder / "server.sqlite", "SELECT 1").read() as copy:
         assert copy is not None
         assert copy.execute("SELECT hash FROM key").fetchall() == [("abc",)]
+        assert copy.execute("SELECT hash FROM login_session").fetchall() == []
     assert not restore_server_file(target, made.folder)
 
 
