@@ -160,7 +160,9 @@ def _read(file: Path) -> dict[str, object] | None:
         return tomllib.loads(text)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file} can't be read: {error.strerror}; make it a readable file") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         table = MISNAMED_TABLE.search(text)
         hint = f"; write [recipes.{table[1]}] instead of [recipe.{table[1]}]" if table else ""
         raise ConfigError(f"{file} can't be read as TOML: {error}{hint}") from error

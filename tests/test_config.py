@@ -136,12 +136,12 @@ def test_a_table_of_options_that_clashes_with_the_recipe_names_the_right_table(t
 def test_a_path_below_a_file_is_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_config(tmp_path, "")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config.toml"))
-    with pytest.raises(ConfigError, match=r"can't be read as TOML: .*Not a directory"):
+    with pytest.raises(ConfigError, match=r"can't be read: Not a directory; make it a readable file"):
         load(environ={})
 
 
 def test_a_folder_in_place_of_the_configuration_file_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can't be read as TOML"):
+    with pytest.raises(ConfigError, match="can't be read: Is a directory; make it a readable file"):
         load(tmp_path, {})
 
 

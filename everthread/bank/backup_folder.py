@@ -24,7 +24,7 @@ from everthread.common.atomic_write import write_atomically
 from everthread.common.installation import upgrade_command
 from everthread.errors import BankDamaged, BankTooNew, NotFound
 from everthread.stores.sqlite import receipts
-from everthread.stores.sqlite.bank_file import file_name, folder_lock, sync_folder
+from everthread.stores.sqlite.bank_file import create_private, file_name, folder_lock, sync_folder
 from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Receipt
@@ -126,6 +126,7 @@ def read_manifest(folder: Path) -> Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a backup. Raises StoreUnavailable."""
     fields = {"everthread_backup": FORMAT, **asdict(manifest), "taken_at": manifest.taken_at.isoformat()}
+    create_private(folder / MANIFEST)  # its mode is kept
     write_atomically(folder / MANIFEST, (json.dumps(fields, indent=1, ensure_ascii=False) + "\n").encode())
 
 

@@ -127,7 +127,7 @@ def back_up(
     if os.path.realpath(place) in (each.location for each in list_stores(store)):
         raise BadInput(f"{place} is the folder of the banks; name another one for their backups")
     with map_errors("", place):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_place(place)
         place = place.resolve()
         with folder_lock(place, exclusive=True):
             _forget_in(store, read_manifests(place))
@@ -139,6 +139,13 @@ def back_up(
                 backup = _publish(store, staging, place, manifest, retention)
                 _forget_in(store, {backup.folder: manifest})
     return replace(backup, manifest=read_manifest(backup.folder), failed=failed)
+
+
+def _make_place(place: Path) -> None:
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StoreUnavailable(f"{place} is a file, not a folder; name a folder for the backups") from error
 
 
 def _check_banks(store: Store, banks: Sequence[str]) -> list[str]:

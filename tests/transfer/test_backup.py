@@ -555,7 +555,7 @@ def test_nothing_is_written_for_an_unknown_bank_or_a_place_that_is_a_file(bank: 
         back_up(bank.store, place, ["nobody"])
     assert not place.exists()
     place.write_text("")
-    with pytest.raises(StoreUnavailable, match="is a file, not a folder"):
+    with pytest.raises(StoreUnavailable, match="is a file, not a folder; name a folder for the backups"):
         back_up(bank.store, place, [bank.bank])
     with pytest.raises(NotFound, match="has no backup; name a folder"):
         find_backup(place)
@@ -623,3 +623,10 @@ def test_a_backup_without_its_manifest_is_damaged(bank: Memory, place: Path) -> 
     newer = back_up(bank.store, place, [bank.bank], Retention(1))
     assert newer.removed == ()
     assert list_backups(place) == [made.folder, newer.folder]
+
+
+def test_only_the_owner_can_read_a_backup(bank: Memory, place: Path) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    bank.forget(seq=2)
+    assert {path.stat().st_mode & 0o777 for path in made.folder.iterdir()} == {0o600}
+    assert made.folder.stat().st_mode & 0o777 == 0o700

@@ -73,7 +73,9 @@ def read_places_file(path: Path) -> PlacesFile:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise NotFound(f"there is no file {path} of places; {_EXAMPLE}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}; make it a readable file") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} can't be read as TOML: {error}; {_EXAMPLE}") from error
     if unknown := content.keys() - {"places", "banks"}:
         raise ConfigError(f"{path}: unknown table {min(unknown)!r}; expected [places] and [banks]")

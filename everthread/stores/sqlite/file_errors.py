@@ -79,8 +79,12 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
 
 
 def _is_missing(path: Path) -> bool:
-    """Return whether a path does not exist, in a folder that may be searched."""
-    return not os.path.lexists(path) and os.access(path.parent, os.X_OK)
+    """Return whether a path does not exist, as far as its folders can be searched."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENOTDIR)
+    return False
 
 
 def error_text(error: Exception) -> str:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from everthread.errors import StoreUnavailable
-from everthread.stores.sqlite.bank_file import BANK_SUFFIX, sync_folder
+from everthread.stores.sqlite.bank_file import BANK_SUFFIX, create_private, sync_folder
 from everthread.types import Receipt
 
 log = logging.getLogger("everthread")
@@ -141,6 +141,7 @@ def append(folder: Path, receipt: Receipt) -> None:
 def write(folder: Path, receipts: Iterable[Receipt]) -> None:
     """Append receipts, as they were stored elsewhere. Raises OSError."""
     rows = "".join(map(_format, receipts)).encode()
+    create_private(folder / FILE_NAME)
     with (folder / FILE_NAME).open("ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
