@@ -112,9 +112,8 @@ def restore(
         )
         if not as_json:
             for each in restored:
-                click.echo(
-                    f"{each.bank}: {pluralize(each.summary.lines, 'line')} restored ({each.summary.sha256[:12]})"
-                )
+                how = "as in the backup already" if each.was_there else "restored"
+                click.echo(f"{each.bank}: {pluralize(each.summary.lines, 'line')} {how} ({each.summary.sha256[:12]})")
         has_server = not bank and restoring_backups.restore_server_file(store, found)
     if not bank and found != folder.expanduser().absolute():
         _name_left_out(restoring_backups.find_left_out(found))

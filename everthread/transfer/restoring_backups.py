@@ -50,10 +50,17 @@ SIGN_IN_TABLES = {"login_session", "pending_sign_in"}  # of the file of a server
 
 @dataclass(frozen=True, slots=True)
 class RestoredBank:
-    """A bank that was restored under an id, and the summary of its contents."""
+    """A bank that was restored.
+
+    Attributes:
+        bank: its id.
+        summary: of its contents.
+        was_there: whether it had these contents before, such as from a restore that was interrupted.
+    """
 
     bank: str
     summary: Summary
+    was_there: bool = False
 
 
 def restore(
@@ -64,7 +71,7 @@ def restore(
     force: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> list[RestoredBank]:
-    """Restore banks of a backup, one after the other.
+    """Restore banks of a backup, one after the other. May be interrupted and repeated.
 
     Args:
         store: the store.
@@ -76,8 +83,8 @@ def restore(
 
     Raises:
         NotFound: the backup has no such bank.
-        BadInput: a bank exists, or there are several for one id. Nothing is restored. Or another process has created
-            a bank in the meantime; those before it are restored, and a warning names the others.
+        BadInput: a bank exists with other contents, or there are several for one id. Nothing is restored. Or another
+            process has created a bank in the meantime; those before it are restored, and a warning names the others.
         BankDamaged: a file is damaged.
         BankTooNew: a later version of Everthread wrote it.
         StoreError: a bank was forgotten after the backup, or the store can't be written.
@@ -87,8 +94,12 @@ def restore(
     if new_id is not None and len(files) != 1:
         raise BadInput(f"{len(files)} banks can't be restored as {new_id!r}; name one bank of the backup")
     targets = {bank: bank if new_id is None else new_id for bank in files}
+    present: dict[str, RestoredBank] = {}
     for bank, target in targets.items():
-        check_missing(store, target, force)
+        if not force and store.exists(target):
+            present.update(call_store(store, target, partial(_find_equal, store, folder, bank, target)))
+        if target not in present:
+            check_missing(store, target, force)
         _check_remembered(store, folder, bank, len(targets))
     for file in files.values():
         check_now(folder, file.file)
@@ -96,6 +107,9 @@ def restore(
         check_now(folder, SERVER_FILE)
     restored: list[RestoredBank] = []
     for bank, target in targets.items():
+        if target in present:
+            restored.append(present[target])
+            continue
         try:
             each = call_store(store, target, partial(_restore_bank, store, folder, bank, target, force, progress))
         except EverthreadError:
@@ -208,10 +222,7 @@ def _restore_bank(
 ) -> RestoredBank:
     """Restore a bank into the folder or the database in which it is, or will be."""
     with _stage(place) as staging:
-        with folder_lock(folder.parent):
-            file, known = read_manifest(folder).banks[bank], read_receipts(folder)
-            check_file(folder, file)
-            _copy_private(folder / file.file, staging / file_name(target))
+        known = _copy_bank(folder, bank, staging / file_name(target))
         with hold(place, target, force) as held, closing(SQLiteStore(staging)) as staged:
             if progress is not None:
                 progress(bank)
@@ -220,6 +231,27 @@ def _restore_bank(
             own = [receipt for receipt in known if receipt.bank == sha256(bank.encode()).hexdigest()]
             held.put(staged, select_missing_receipts(own, store.receipts(bank)), summary)
     return RestoredBank(target, summary)
+
+
+def _find_equal(store: Store, folder: Path, bank: str, target: str, place: Store) -> dict[str, RestoredBank]:
+    """Return the bank that exists, by its id, if it has the contents that a restored one would have."""
+    with _stage(place) as staging:
+        known = _copy_bank(folder, bank, staging / file_name(target))
+        with closing(SQLiteStore(staging)) as staged, suppress(BankDamaged, BankTooNew):
+            _prepare(staged, store, None, folder, bank, target, known)
+            summary = summarize(place, target)
+            if summary.sha256 == summarize(staged, target).sha256:
+                return {target: RestoredBank(target, summary, was_there=True)}
+    return {}
+
+
+def _copy_bank(folder: Path, bank: str, path: Path) -> frozenset[Receipt]:
+    """Copy the file of a bank out of a backup; return the receipts that the backup has. Raises BankDamaged."""
+    with folder_lock(folder.parent):
+        file, known = read_manifest(folder).banks[bank], read_receipts(folder)
+        check_file(folder, file)
+        _copy_private(folder / file.file, path)
+    return known
 
 
 def _prepare(

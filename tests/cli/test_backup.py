@@ -60,8 +60,19 @@ def test_a_backup_of_one_bank_has_no_keys_and_a_restore_names_the_banks_of_earli
     assert "earlier" not in run(tmp_path / "other", "restore", all_banks).stderr
 
 
+def test_an_interrupted_restore_is_repeated_without_force(banks: Path, tmp_path: Path) -> None:
+    run(banks, "backup", tmp_path / "backups")
+    run(tmp_path / "new", "restore", tmp_path / "backups", "--bank", "alice")  # as if it were killed before bob
+    restored = run(tmp_path / "new", "restore", tmp_path / "backups")
+    assert restored.exit_code == 0, restored.output
+    first, second = restored.stdout.splitlines()
+    assert first.startswith("alice: 1 line as in the backup already (")
+    assert second.startswith("bob: 1 line restored (")
+
+
 def test_a_restore_names_the_option_that_replaces_a_bank(banks: Path, tmp_path: Path) -> None:
     run(banks, "backup", tmp_path / "backups")
+    run(banks, "observe", "The boat leaves at six.", "--bank", "alice")
     refused = run(banks, "restore", tmp_path / "backups")
     assert refused.exit_code == 2
     assert "restore it under another id, or replace it with --force" in refused.output

@@ -74,6 +74,8 @@ def test_banks_of_places_are_backed_up_and_restored_into_other_places(places: Pa
     made = json.loads(run(places, "backup", tmp_path / "backups", "--json").stdout)
     assert (made["banks"], made["lines"]) == (4, 4)
     run(places, "move", "alice", "north")
+    assert "alice: 1 line as in the backup already (" in run(places, "restore", tmp_path / "backups").stdout
+    run(places, "observe", "The boat leaves at six.", "--bank", "bob")
     assert "exists already in north = " in run(places, "restore", tmp_path / "backups").output
     restored = json.loads(run(places, "restore", tmp_path / "backups", "--force", "--json").stdout)
     assert [row["bank"] for row in restored["banks"]] == [*BANKS]
