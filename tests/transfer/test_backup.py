@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from everthread import Memory, NewLine
+from everthread.bank import kept_backups
 from everthread.bank.backup_folder import MANIFEST, list_backups, read_manifest, write_manifest
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import PREFIX
@@ -623,6 +624,29 @@ def test_a_backup_without_its_manifest_is_damaged(bank: Memory, place: Path) -> 
     newer = back_up(bank.store, place, [bank.bank], Retention(1))
     assert newer.removed == ()
     assert list_backups(place) == [made.folder, newer.folder]
+
+
+def test_what_a_killed_process_left_in_a_backup_is_found_and_forgotten_with_the_next_line(
+    bank: Memory, place: Path
+) -> None:
+    made = back_up(bank.store, place, [bank.bank])
+    bank.store.forget(bank.bank, "line", [2], datetime.now(UTC))  # in the bank alone, as if the process ended then
+    assert has_bytes(place, CANARY)
+    assert kept_backups.find_pending(bank.store, bank.bank) == [str(made.folder)]
+    assert bank.forget(seq=1).cleared_backups == 1
+    assert not has_bytes(place, CANARY)
+    assert kept_backups.find_pending(bank.store, bank.bank) == []
+    assert read_manifest(made.folder).banks[bank.bank].lines == 1
+
+
+def test_a_marked_backup_is_finished_when_its_bank_is_opened(bank: Memory, place: Path) -> None:
+    back_up(bank.store, place, [bank.bank])
+    place.rename(place.with_name("elsewhere"))
+    bank.forget(seq=2)
+    place.with_name("elsewhere").rename(place)
+    assert has_bytes(place, CANARY)
+    open_bank(bank.store, bank.bank)
+    assert not has_bytes(place, CANARY)
 
 
 def test_only_the_owner_can_read_a_backup(bank: Memory, place: Path) -> None:
