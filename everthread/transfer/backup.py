@@ -246,7 +246,7 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     old = retention.select_old(replaced)
     kept = {each: found[each] for each in found if each not in old}
     for bank in manifest.banks:
-        own = [each for each in kept if bank in kept[each].banks and kept_backups.is_own(store, kept[each].store)]
+        own = [each for each in kept if bank in kept[each].banks and _is_own(store, bank, kept[each])]
         holding = [KeptBackup(str(each), kept[each].id) for each in own]
         kept_backups.record(store, bank, place, holding)
     staging.rename(folder)
@@ -294,14 +294,22 @@ def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
     if isinstance(store, PlacedStore):
         banks = set(filter(store.answers, banks))
     later = _read_receipts(store, banks)
-    own = {folder: manifest for folder, manifest in backups.items() if kept_backups.is_own(store, manifest.store)}
-    for folder, manifest in own.items():
+    for folder, manifest in backups.items():
         for bank, file in manifest.banks.items():
-            if bank in later:
+            if bank in later and _is_own(store, bank, manifest):
                 try:
                     kept_backups.clear(folder, bank, later[bank])
                 except EverthreadError as error:
                     log.warning("%s may still hold what was forgotten: %s", folder / file.file, error)
+
+
+def _is_own(store: Store, bank: str, manifest: Manifest) -> bool:
+    """Return whether a backup is of a bank, and not of one of the same id in another store, such as of another machine
+    that uses this place as well."""
+    if kept_backups.is_same(store, manifest.store):
+        return True
+    is_recorded = any(each.id == manifest.id for each in kept_backups.read(store, bank))
+    return is_recorded and kept_backups.is_own(store, manifest.store)
 
 
 def _read_receipts(store: Store, banks: Collection[str]) -> dict[str, list[Receipt]]:

@@ -78,6 +78,16 @@ def test_a_backup_of_a_copy_at_the_same_place_forgets_nothing_in_those_of_the_or
     assert CANARY.encode() in (backup / "nora.bank").read_bytes()
 
 
+def test_a_bank_of_the_same_id_on_another_machine_forgets_nothing_in_backups_at_the_same_place(folder: Path) -> None:
+    (backup,) = (folder.parent / "backups").iterdir()
+    folder.rename(folder.with_name("away"))  # as if it were on another machine
+    other = SQLiteStore(folder.with_name("other"))
+    open_bank(other).observe("I am another Nora.")
+    back_up(other, backup.parent)
+    assert open_bank(other).forget(seq=1).cleared_backups == 1
+    assert CANARY.encode() in (backup / "nora.bank").read_bytes()
+
+
 def test_a_bank_keeps_its_backups_if_its_folder_is_renamed(folder: Path) -> None:
     folder.rename(folder.with_name("renamed"))
     assert open_bank(SQLiteStore(folder.with_name("renamed"))).forget(seq=1).cleared_backups == 1
