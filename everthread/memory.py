@@ -52,6 +52,7 @@ from everthread.bank.line_keys import find_line
 from everthread.bank.line_validation import clean_lines
 from everthread.bank.sharing import save_setting
 from everthread.bank.text_search import TextSearch
+from everthread.common.keys import SETTING_BACKUPS, SETTING_RECIPE
 from everthread.common.timestamps import to_micros
 from everthread.common.tracing import traced
 from everthread.common.undo import undo_on_error
@@ -162,16 +163,17 @@ class Memory(TextSearch, BankUnits, BankFacts):
         opened = factory.open_store(store, open_folder=shared_store.open_shared)
         owns_store = opened is not store
         with undo_on_error(partial(shared_store.close_unused, opened) if owns_store else lambda: None):
+            settings = opened.settings(bank) if opened.exists(bank) else {}
             memory = cls(
                 bank,
                 opened,
                 factory.open_embedder(embedder),
-                factory.open_recipe(recipe, SavedRecipe.load(opened, bank), options),
+                factory.open_recipe(recipe, SavedRecipe.parse(settings.get(SETTING_RECIPE)), options),
             )
             memory.count = factory.open_counter(tokens)
             if (recipe or options) and not opened.corpus_stats(bank).last_seq:
                 memory._writer.before_first_write = memory.save_recipe
-            kept_backups.finish(opened, bank)
+            kept_backups.finish(opened, bank, settings.get(SETTING_BACKUPS))
         memory._owns_store = owns_store
         if owns_store:
             shared_store.add_user(opened, memory)

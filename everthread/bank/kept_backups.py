@@ -185,10 +185,16 @@ def _forget_bank(store: Store, bank: str, at: datetime) -> Receipt:
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
 
-def finish(store: Store, bank: str) -> None:
-    """Forget in marked backups of a bank what a process that was killed, or could not reach them, has left there."""
+def finish(store: Store, bank: str, setting: JSONValue | None) -> None:
+    """Forget in marked backups of a bank what a process that was killed, or could not reach them, has left there.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        setting: the list of its backups.
+    """
     try:
-        if any(each.is_pending for each in _read_all(store, bank)):
+        if any(each.is_pending for each in parse(setting)):
             _clear(store, bank, [each for each in read(store, bank) if each.is_pending], (), None)
     except EverthreadError as error:
         log.warning("backups of bank %s may still hold what was forgotten: %s", bank, error)
