@@ -40,6 +40,7 @@ ADDED_SINCE = {
     "SETTING_FORGET_ASKED_AT": "goodbye_no",
     "SETTING_HOME": "home",
     "SETTING_PERSON_NAMES": "person_names",
+    "SETTING_FORMER_NAMES": "former_names",
     "SETTING_FACTS": "everthread.facts",
     "SETTING_ENTITIES": "everthread.entities",
     "SETTING_MODEL_FACTS": "model_facts",

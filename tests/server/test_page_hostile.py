@@ -177,7 +177,7 @@ def test_hostile_texts_are_only_shown_in_every_view(page: Page, hostile_url: str
     for name, (column, place, open_view) in VIEWS.items():
         open_view(page)
         if place:
-            expect(page.locator(place).filter(has_text="onerror=").first, name).to_be_attached()
+            expect(page.locator(place).filter(has_text="owned").first, name).to_be_attached()
         check_view(page, name, column)
         while page.locator("dialog[open]").count():
             page.keyboard.press("Escape")
