@@ -28,6 +28,8 @@ ROWS = """nodes => nodes.map(node => { const range = document.createRange();
     range.selectNodeContents(node.matches('.tag') ? node : node.firstChild);
     return new Set([...range.getClientRects()].map(rect => rect.top)).size })"""
 SHOW_NOTICE = f"async () => {{ {module('notices.js')}.showNotice('It is done.') }}"
+# The next frame scrolls to the end of what is drawn.
+AT_REST = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 TOP_LINE = """() => { const box = document.getElementById('lines'), top = box.getBoundingClientRect().top;
     const isShown = line => line.getBoundingClientRect().bottom > top + 1;
     return [...box.querySelectorAll('.line')].find(isShown).dataset.seq }"""
@@ -205,7 +207,7 @@ def test_a_long_chat_is_drawn_as_far_as_the_reader_scrolls(page: Page, long_url:
     page.goto(f"{long_url}/#/long/talk/old")
     expect_end(page, "Old 399 of the garden.")
     assert page.locator(".line").count() <= 160
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # at rest
+    page.evaluate(AT_REST)
     first, top = box.evaluate(
         f"box => {{ box.scrollTop = 900; return [document.querySelector('.line').dataset.seq, ({TOP_LINE})()] }}"
     )
@@ -223,6 +225,7 @@ def test_a_chat_drawn_again_while_earlier_lines_are_read_does_not_move_what_the_
     box, lines, held = page.locator("#lines"), page.locator(".line"), list[Route]()
     page.route(re.compile("last="), lambda request: held.append(request), times=1)
     count = lines.count()
+    page.evaluate(AT_REST)
     with page.expect_request(re.compile("last=")):
         top = box.evaluate(f"box => {{ box.scrollTop = 900; return ({TOP_LINE})() }}")
     page.evaluate(f"async () => {module('events.js')}.emit('pins', [])")
