@@ -173,7 +173,8 @@ def _read_end(memory: Memory | Client, session: str, count: int) -> tuple[list[L
     while True:
         after = max(newest - size, 0)
         lines = _list_lines(memory, session, after, include_retracted=True)
-        live = [line for line in lines if line.retracted_at is None and line.position > after]  # others are in between
+        # A new version of an earlier line has that line's position.
+        live = [line for line in lines if line.retracted_at is None and line.position > after]
         if after == 0 or len(live) >= count:
             latest = sorted(live, key=lambda line: line.position)[-count:]
             return latest, max((line.seq for line in lines), default=0)

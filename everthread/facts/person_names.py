@@ -1,4 +1,4 @@
-"""Lists the names of the person who talks with a bank's character, as far as they are surely of one person."""
+"""Lists the names that the person who talks with a bank's character has and had, by the bank's settings."""
 
 from __future__ import annotations
 

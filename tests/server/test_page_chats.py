@@ -223,8 +223,10 @@ def test_a_chat_drawn_again_while_earlier_lines_are_read_does_not_move_what_the_
     read, held = list[Route](), list[Route]()
 
     def hold(request: Route) -> None:
-        (held if read else read).append(request)
-        if not held:
+        if read:
+            held.append(request)
+        else:
+            read.append(request)
             request.continue_()
 
     page.route(re.compile("last="), hold)

@@ -114,7 +114,7 @@ class ConversationMemory:
         block: MemoryBlock = NO_BLOCK,
         beginning: str = "",
     ) -> None:
-        """Store the reply to a request with these memories, as far as it came, after the beginning that the client
+        """Store the received part of the reply to a request with these memories, after the beginning that the client
         gave. Raises the same errors as `begin`."""
         if not reply.text and not reply.response_id:
             self.embed(bank)

@@ -145,7 +145,7 @@ class Lineage:
 
         Args:
             turn: the turn.
-            text: the reply, as far as it came.
+            text: the part of the reply that was received.
             speaker: the name of its speaker.
             partial: whether it was cut off.
             metadata: JSON values by name.

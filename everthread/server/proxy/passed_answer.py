@@ -40,7 +40,7 @@ class PassedAnswer(Response):
             answer: the upstream's, whose body is not read yet.
             headers: further headers.
             reply: what is read of the answer is added to it.
-            store: called once with the reply, as far as it came, if the upstream has answered. A reply that can't be
+            store: called once with the received part of the reply, if the upstream has answered. A reply that can't be
                 read is empty.
         """
         self.status_code, self.background = answer.status_code, None

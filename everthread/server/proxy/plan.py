@@ -116,7 +116,7 @@ def _count_equal(lines: Sequence[Line], messages: Sequence[ChatMessage]) -> int:
 def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
     """Return whether a message repeats the only message of a session, for another reply.
 
-    The messages of a room have names; there, one that was answered is said again.
+    In a room, where messages have names, a message that was answered is not a repetition: the person says it again.
     """
     current = transcript.current
     if not 0 < len(current) <= 2 or not _is_repeated(current[0], newest):
