@@ -25,13 +25,12 @@ from typing import Any, Literal
 from everthread.common.once import once
 from everthread.facts.character_variants import add_variants
 from everthread.facts.required_words import Choice, find_required_words
+from everthread.facts.templates import NEVER, SLOT, Template, Templates, relax
 from everthread.facts.word_orders import derive_orders
 from everthread.text.word_lists import alternation
 
 FOLDER = Path(__file__).parent / "patterns"
-MAX_LISTED = 6  # values of one slot
 CUE_LETTERS = 3  # by which cues are looked up; there are 1,600 in English, of which a line has about twenty
-NEVER = "(?!)"  # a regular expression that never matches
 HEADS = ("subject", "owner", "possessor")
 CLAUSES = (
     "starts",
@@ -75,10 +74,6 @@ BLOCKS = ("heading", "borrowed", "line", "story", "sentence", "clause", "frame",
 
 Gender = Literal["f", "m", "n", ""]
 
-_MACRO = re.compile(r"\{([a-z_]+)(?::([a-z_]+)([*+]?))?\}")
-_WRITTEN = {" ": r"(?>\s+)", "'": "['’]?", "’": "['’]"}
-_WRITTEN_MARK = re.compile("[ '’]")
-
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -108,12 +103,14 @@ class Form:
             before it; or whether its subject is unsaid ("Nurse at King's"), or its verb too ("single" in "is 38, single
             and a nurse").
         source: the regular expression of what follows the head.
+        relaxed: one without conditions, which matches wherever that one does. It is compiled and tried before it.
         lists: the slots that hold several values.
         required: words that every match contains, one of each choice.
     """
 
     head: Literal["subject", "owner", "possessor", "unsaid", "elided", ""]
     source: str
+    relaxed: str
     lists: frozenset[str]
     required: tuple[Choice, ...] = ()
 
@@ -127,10 +124,16 @@ class Form:
                 return False
         return True
 
-    @property
-    def regex(self) -> re.Pattern[str]:
-        """The compiled expression. It is compiled when a line first has its words."""
-        return _compile_once(self.source)
+    def match(self, text: str, at: int) -> re.Match[str] | None:
+        """Match the form at a place of a text. Its expressions are compiled when they are first tried."""
+        if _compile_once(self.relaxed).match(text, at) is None:
+            return None
+        return _compile_once(self.source).match(text, at)
+
+    def find(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the places of a text that the form matches."""
+        if _compile_once(self.relaxed).search(text) is not None:
+            yield from _compile_once(self.source).finditer(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +445,8 @@ class _Builder:
             "step": f"(?P<step>{alternation(_longest_first(self.units))})",
             "days_ago": f"(?P<days_ago>{alternation(_longest_first(moments['days_ago']))})",
         }
-        self.expanded: dict[str, str] = {}
+        self.templates = Templates(self.macros)
+        self.relaxed = Templates({name: relax(macro) for name, macro in self.macros.items()})
         self.choices: dict[str, Sequence[Choice]] = {}
 
     def _list_kin(self, *, is_plural: bool) -> Iterator[str]:
@@ -500,9 +504,10 @@ class _Builder:
     def _read_form(self, template: str) -> Form:
         head = next((head for head in (*HEADS, "unsaid", "elided") if template.startswith(f"{{{head}}}")), "")
         rest = template.removeprefix(f"{{{head}}}")
-        lists = frozenset(group for group, _, star in _MACRO.findall(rest) if star)
+        lists = frozenset(group for group, _, star in SLOT.findall(rest) if star)
         required = find_required_words(rest, self._choices_of)
-        return Form(head, self._expand(rest), lists, required)  # type: ignore[arg-type]
+        source, relaxed = self.templates.expand(rest), self.relaxed.expand(relax(rest))
+        return Form(head, source, relaxed, lists, required)  # type: ignore[arg-type]
 
     def _choices_of(self, name: str) -> Sequence[Choice]:
         """Return the choices of words that a macro requires."""
@@ -510,33 +515,8 @@ class _Builder:
             self.choices[name] = find_required_words(self.macros[name], self._choices_of)
         return self.choices[name]
 
-    def _compile(self, template: str | Sequence[str]) -> re.Pattern[str]:
-        return re.compile(self._expand(template), re.IGNORECASE)
-
-    def _expand(self, template: str | Sequence[str]) -> str:
-        if not isinstance(template, str):
-            return alternation(map(self._expand, template)) if template else NEVER
-        pieces, end = [], 0
-        for match in _MACRO.finditer(template):
-            pieces += [_write(template[end : match.start()]), self._expand_macro(*match.groups())]
-            end = match.end()
-        return "".join([*pieces, _write(template[end:])])
-
-    def _expand_macro(self, name: str, slot: str | None, star: str | None) -> str:
-        macro = self._macro(slot or name)
-        if star:
-            between, last = self._macro("separator"), self._macro("last_separator")
-            macro = (
-                f"{macro}(?:(?:{between}{macro}){{0,{MAX_LISTED - 2}}}{last}{macro})?"
-                if star == "*"
-                else f"{macro}(?:(?:{last}|{between}){macro}){{0,{MAX_LISTED - 1}}}"
-            )
-        return f"(?P<{name}>{macro})" if slot else macro
-
-    def _macro(self, name: str) -> str:
-        if name not in self.expanded:
-            self.expanded[name] = f"(?:{self._expand(self.macros[name])})"
-        return self.expanded[name]
+    def _compile(self, template: Template) -> re.Pattern[str]:
+        return re.compile(self.templates.expand(template), re.IGNORECASE)
 
 
 def _index_cues(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[tuple[str, Sequence[int]]]]:
@@ -554,10 +534,6 @@ def _index_cues(tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[tu
 @once
 def _compile_once(source: str) -> re.Pattern[str]:
     return re.compile(source, re.IGNORECASE)
-
-
-def _write(literal: str) -> str:
-    return _WRITTEN_MARK.sub(lambda mark: _WRITTEN[mark[0]], literal)
 
 
 def _longest_first(words: Mapping[str, object]) -> list[str]:

@@ -11,32 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+from everthread.facts.templates import TOKEN, Template
+
 MAX_WORDS = 40  # of one choice: looking for more takes as long as trying the expression
 MAX_CHOICES = 3  # of one template
 
 Choice: TypeAlias = frozenset[str]  # words in small letters, of which a text must contain one
 
-_TOKEN = re.compile(
-    r"""
-    \{(?P<macro>[a-z_]+)(?::(?P<of_slot>[a-z_]+)[*+]?)?\}
-    | (?P<quantifier>[?*+]|\{(?:\d*,)?\d*\})[?+]?
-    | (?P<condition>\(\?(?:<?[=!]|P=|\(\w+\)))
-    | (?P<open>\((?:\?(?:P<\w+>|>|[a-zA-Z-]*:))?)
-    | (?P<close>\))
-    | (?P<bar>\|)
-    | (?P<letters>[^\W\d_]+)
-    | \[\^?\]?(?:\\.|[^\]\\])*+\]?
-    | \\(?:x..|u....|U........|.)
-    | .
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _IDEOGRAPH = re.compile(r"[\u2e80-\u9fff]")
 
 
-def find_required_words(
-    template: str | Sequence[str], choices_of: Callable[[str], Sequence[Choice]]
-) -> tuple[Choice, ...]:
+def find_required_words(template: Template, choices_of: Callable[[str], Sequence[Choice]]) -> tuple[Choice, ...]:
     """Return the choices of words that every match of a template contains, the most selective first.
 
     Args:
@@ -47,7 +32,7 @@ def find_required_words(
         At most MAX_CHOICES. A text that contains no word of one of them, in small letters, doesn't match.
     """
     templates = [template] if isinstance(template, str) else template
-    choices = _unite([_read(_TOKEN.finditer(each), choices_of) for each in templates])
+    choices = _unite([_read(TOKEN.finditer(each), choices_of) for each in templates])
     return tuple(sorted(choices, key=_rank)[:MAX_CHOICES])
 
 
@@ -96,7 +81,7 @@ def _choose(letters: str) -> list[Choice]:
 
 
 def _is_quantified(token: re.Match[str]) -> bool:
-    following = _TOKEN.match(token.string, token.end())
+    following = TOKEN.match(token.string, token.end())
     return following is not None and following.lastgroup == "quantifier"
 
 

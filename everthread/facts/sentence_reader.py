@@ -126,9 +126,9 @@ class SentenceReader:
         for pattern in patterns:
             for form in pattern.forms:
                 if form.head == "possessor":
-                    found = ((each, form.regex.match(self.text, each.end())) for each in possessors)
+                    found = ((each, form.match(self.text, each.end())) for each in possessors)
                 else:
-                    found = ((each, each) for each in form.regex.finditer(self.text))
+                    found = ((each, each) for each in form.find(self.text))
                 for head, match in found:
                     if match is not None and not self._is_blocked(pattern, head.start(), match.end()):
                         referent = self.mentions.identify_in(head, match)
@@ -268,7 +268,7 @@ class SentenceReader:
     def _match(self, form: Form, pattern: Pattern, referent: Referent, at: int) -> re.Match[str] | None:
         if not referent.fits(pattern.about):
             return None
-        return form.regex.match(self.text, at if pattern.ends or not form.head else self._skip_past(at))
+        return form.match(self.text, at if pattern.ends or not form.head else self._skip_past(at))
 
     def _skip_past(self, at: int) -> int:
         """Return where the words for the past end that begin at a place."""

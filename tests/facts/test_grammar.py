@@ -9,6 +9,7 @@ import pytest
 
 from everthread.facts.attributes import ATTRIBUTES, RELATIONS
 from everthread.facts.grammar import FOLDER, Form, Grammar, _Builder, _read_table, load_grammar
+from everthread.facts.templates import Templates
 
 LANGUAGES = sorted(path.stem for path in FOLDER.glob("*.toml"))
 GROUPS = {
@@ -29,20 +30,28 @@ def load(language: str, lowercase: bool) -> Grammar:
     return grammar
 
 
-class Outline(_Builder):
-    """Builds the forms of a grammar, with a short expression of the same groups and width in place of each macro.
+class Outlines(Templates):
+    """Expands templates with a short expression of the same groups and width in place of each macro.
 
     A form is valid if its macros are and if its outline is. Each macro is compiled once, while the forms have thousands
     of characters each.
     """
 
-    def _macro(self, name: str) -> str:
-        if name not in self.expanded:
-            macro = super()._macro(name)
+    def expand_macro(self, name: str) -> str:
+        """Return the short expression of a macro."""
+        if name not in self._expanded:
+            macro = super().expand_macro(name)
             groups = "".join(f"(?P<{group}>)" for group in re.compile(macro).groupindex)
             low, high = _parser.parse(macro).getwidth()
-            self.expanded[name] = f"(?:{groups}.{{{low},{min(high, MOST)}}})"
-        return self.expanded[name]
+            self._expanded[name] = f"(?:{groups}.{{{low},{min(high, MOST)}}})"
+        return self._expanded[name]
+
+
+def outline(language: str, lowercase: bool) -> Grammar:
+    """Build a grammar with the outlines of its forms."""
+    builder = _Builder(_read_table(FOLDER / f"{language}.toml"), lowercase)
+    builder.templates = Outlines(builder.macros)
+    return builder.build()
 
 
 @pytest.mark.slow
@@ -50,11 +59,11 @@ class Outline(_Builder):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_form_is_a_valid_expression_with_known_groups(language: str, lowercase: bool) -> None:
     forms = [form for pattern in load(language, lowercase).patterns for form in pattern.forms]
-    table = _read_table(FOLDER / f"{language}.toml")
-    outlines = [form for pattern in Outline(table, lowercase).build().patterns for form in pattern.forms]
+    outlines = [form for pattern in outline(language, lowercase).patterns for form in pattern.forms]
     assert [(form.head, form.lists) for form in outlines] == [(form.head, form.lists) for form in forms]
     for form in outlines:
-        names = {part for name in form.regex.groupindex for part in name.removesuffix("_too").split("_or_")}
+        groups = re.compile(form.source).groupindex
+        names = {part for name in groups for part in name.removesuffix("_too").split("_or_")}
         unknown = names - ATTRIBUTES - GROUPS
         assert unknown == set()
 
@@ -65,15 +74,15 @@ def test_every_form_is_a_valid_expression_with_known_groups(language: str, lower
 def test_forms_of_all_lengths_have_the_groups_and_the_least_width_of_their_outlines(
     language: str, lowercase: bool
 ) -> None:
-    outlines = Outline(_read_table(FOLDER / f"{language}.toml"), lowercase).build().patterns
+    outlines = outline(language, lowercase).patterns
     pairs = [
-        (form, outline)
-        for pattern, outlined in zip(load(language, lowercase).patterns, outlines, strict=True)
-        for form, outline in zip(pattern.forms, outlined.forms, strict=True)
+        (form, outlined)
+        for pattern, of_pattern in zip(load(language, lowercase).patterns, outlines, strict=True)
+        for form, outlined in zip(pattern.forms, of_pattern.forms, strict=True)
     ]
     pairs.sort(key=lambda pair: len(pair[0].source), reverse=True)
-    for form, outline in pairs[:: len(pairs) // COMPARED]:
-        assert groups_and_least_width(form) == groups_and_least_width(outline)
+    for form, outlined in pairs[:: len(pairs) // COMPARED]:
+        assert groups_and_least_width(form) == groups_and_least_width(outlined)
 
 
 def groups_and_least_width(form: Form) -> tuple[set[str], int]:
