@@ -238,6 +238,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         Raises:
             BadLine, StoreUnavailable: as in `observe`. Written batches stay stored; if the lines have keys, the same
                 call stores the rest.
+            NotFound: the bank was forgotten after a batch was written.
         """
         return self._writer.write_all(self.recipe, lines, BATCH_LINES, progress, replacing=replace)
 
@@ -248,6 +249,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         *,
         defer_embedding: bool = False,
         corrects: int | None = None,
+        after: int = 0,
     ) -> list[Line]:
         """Retract lines and store others in their place, in one transaction.
 
@@ -256,19 +258,26 @@ class Memory(TextSearch, BankUnits, BankFacts):
             lines: the lines to store.
             defer_embedding: embed the lines later: in this object's next recall, or in `backlog.embed_pending`.
             corrects: which of the retracted lines the first new line corrects; a pin on it moves to the new line.
+            after: a number that the bank has given to a line. If the bank was forgotten since, nothing is stored;
+                otherwise the lines would create it again.
 
         Returns:
             The stored lines.
 
         Raises:
             BadQuery, BadLine: an argument is invalid.
-            NotFound: the corrected line is retracted or forgotten.
+            NotFound: the corrected line is retracted or forgotten, or the bank was forgotten after `after`.
             StoreUnavailable: the bank can't be written.
         """
         replacing = sorted(validation.check_seqs(seqs, "seqs"))
         corrected = {} if corrects is None else {corrects: 0}
         return self._writer.write(
-            self.recipe, clean_lines(lines), replacing=replacing, corrects=corrected, defer_embedding=defer_embedding
+            self.recipe,
+            clean_lines(lines),
+            replacing=replacing,
+            corrects=corrected,
+            defer_embedding=defer_embedding,
+            after=after,
         )
 
     # ------------------------------------------------------------------- recall

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,15 +59,9 @@ class IndexedStore(SQLiteStore):
     # --------------------------------------------------------------------- writing
 
     def append(
-        self,
-        bank: str,
-        entries: Sequence[PreparedLine],
-        model: str,
-        *,
-        replaces: Sequence[int] = (),
-        corrects: Mapping[int, int] | None = None,
+        self, bank: str, entries: Sequence[PreparedLine], model: str, *, replaces: Sequence[int] = (), **options: Any
     ) -> list[Line]:
-        lines = super().append(bank, entries, model, replaces=replaces, corrects=corrects)
+        lines = super().append(bank, entries, model, replaces=replaces, **options)
         self._remove_from_index(bank, replaces)
         for line, entry in zip(lines, entries, strict=True):
             if entry.vectors is not None and line.retracted_at is None:

@@ -46,6 +46,7 @@ class LineWriter:
         corrects: Mapping[int, int] | None = None,
         defer_embedding: bool = False,
         chained: bool = False,
+        after: int = 0,
     ) -> list[Line]:
         """Write lines in one transaction. Lines whose keys are stored already are not embedded again.
 
@@ -57,13 +58,14 @@ class LineWriter:
                 new line.
             defer_embedding: embed the lines later.
             chained: whether each line answers the one before it; only the parent of the first is used then.
+            after: a number that the bank has assigned; see `LineStore.append`.
 
         Returns:
             For each line the new line, or the one stored under its key.
 
         Raises:
             BadLine: a parent does not exist.
-            NotFound: a corrected line is retracted or forgotten.
+            NotFound: a corrected line is retracted or forgotten, or the bank was forgotten since.
             StoreUnavailable: the bank can't be written.
         """
         if (prepare := self.before_first_write) is not None:
@@ -78,7 +80,7 @@ class LineWriter:
         written: list[Line] = []
         if new or replacing:
             positions = _positions_among_new(known, corrects or {})
-            written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=positions)
+            written = store.append(bank, entries, encoder.name, replaces=replacing, corrects=positions, after=after)
         if defer_embedding:
             self._backlog.add(written)
         else:
@@ -121,6 +123,7 @@ class LineWriter:
         progress: Callable[[int], None] | None,
         *,
         replacing: bool,
+        after: int = 0,
     ) -> list[Line]:
         """Validate lines, and write them in batches, each in one transaction.
 
@@ -130,9 +133,11 @@ class LineWriter:
             batch_lines: the size of a batch.
             progress: called after each batch with the number of lines stored so far.
             replacing: whether each line replaces the one with its key; see `put`.
+            after: as for `write`. Each batch must follow the one before it.
 
         Raises:
             BadLine: a value is invalid, or a line that replaces another has no key; nothing is stored.
+            NotFound: the bank was forgotten in the meantime.
             StoreUnavailable: as `write`.
         """
         given = check_lines(lines)
@@ -146,7 +151,8 @@ class LineWriter:
         stored: list[Line] = []
         for start in range(0, len(cleaned), batch_lines):
             batch = cleaned[start : start + batch_lines]
-            stored += self.put(recipe, batch) if replacing else self.write(recipe, batch)
+            stored += self.put(recipe, batch) if replacing else self.write(recipe, batch, after=after)
+            after = max([after, *(line.seq for line in stored[start:])])
             if progress is not None:
                 progress(len(stored))
         return stored

@@ -209,6 +209,7 @@ class LineStore(Protocol):
         *,
         replaces: Sequence[int] = (),
         corrects: Mapping[int, int] | None = None,
+        after: int = 0,
     ) -> list[Line]:
         """Number and store lines in one transaction.
 
@@ -222,13 +223,16 @@ class LineStore(Protocol):
             replaces: numbers of lines to retract first, as by `retract`. Missing ones are ignored.
             corrects: lines among `replaces`, each with the position of the entry that corrects it; its pin moves to the
                 line of this entry.
+            after: a number that the bank has assigned. A bank that has not was forgotten since, and is not created
+                again.
 
         Returns:
             The line of each entry: new, or the one stored under its key.
 
         Raises:
             BadLine: a parent does not exist, or a line's own number is not above the bank's last.
-            NotFound: a line of `corrects` is missing or retracted, and there are new lines. Nothing is stored.
+            NotFound: a line of `corrects` is missing or retracted, and there are new lines; or the bank was forgotten
+                after it had assigned the number `after`. Nothing is stored.
         """
 
     def reserve_seqs(self, bank: str, last: int) -> None:

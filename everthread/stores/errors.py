@@ -32,6 +32,11 @@ def missing_line_error(bank: str, seq: int) -> NotFound:
     return NotFound(f"bank {bank!r} has no line {seq} to correct; it never existed, or it was retracted")
 
 
+def forgotten_bank_error(bank: str) -> NotFound:
+    """Build the error for a write into a bank that was forgotten since the writer began."""
+    return NotFound(f"bank {bank!r} was forgotten in the meantime, so nothing more was stored in it")
+
+
 def nothing_to_forget_error(bank: str, scope: Scope, name: ScopeName) -> NotFound:
     """Build the error for the deletion of what does not exist."""
     named = name if name is None or isinstance(name, str) or len(name) != 1 else name[0]

@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from everthread.common.keys import META_KEY_FROM, META_RECALLED, SESSION_FACTS_T
 from everthread.errors import BadFile, ConfigError
 from everthread.memory import BATCH_LINES, Memory
 from everthread.stores.arrays import to_ranges
+from everthread.stores.base import Store
+from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.recall_records import get_record
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.transfer import formats, restoring
@@ -62,6 +65,7 @@ class CheckedFile:
     contents: FileContents
     head: Head | None = None  # of an exported bank
     units: tuple[NewUnit, ...] = ()  # facts and notes that another memory wrote
+    began_at: datetime = field(default_factory=now)  # when it was begun to be read
 
     @property
     def is_export(self) -> bool:
@@ -110,6 +114,7 @@ def _check_files(
     options: Mapping[str, Any],
 ) -> CheckedFile:
     """Read files once, without those that are left out, and check all of them. Raises as `check_file`."""
+    began_at = now()
     skipped, places, sessions = Counter[str](), dict[str, str](), dict[str, SessionLabel]()
     outputs: dict[str, Any] = {"skipped": skipped, "places": places, "sessions": sessions}
     findings = Findings(skipped=skipped, sessions=sessions)
@@ -143,6 +148,7 @@ def _check_files(
         contents=contents,
         head=head,
         units=tuple(findings.units),
+        began_at=began_at,
     )
 
 
@@ -173,6 +179,16 @@ def _check_names(contents: FileContents, findings: Findings, path: Path, options
             raise ConfigError(what, path=path, remedy="correct {option}", option=option)
 
 
+def require_not_forgotten(store: Store, bank: str, source: CheckedFile) -> None:
+    """Check that a bank was not forgotten since its file was begun to be read: the import would create it again.
+
+    Raises:
+        NotFound: it was.
+    """
+    if any(receipt.scope == "bank" and receipt.forgotten_at >= source.began_at for receipt in store.receipts(bank)):
+        raise forgotten_bank_error(bank)
+
+
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
     """Check that no line of the file conflicts with the bank.
 
@@ -198,6 +214,9 @@ def import_lines(
         source: the file.
         progress: called with the number of lines of each batch.
         embed: whether the lines of an export are embedded; otherwise `memory.backlog.embed_missing` does it.
+
+    Raises:
+        NotFound: the bank was forgotten since the file was begun to be read.
 
     Returns:
         The counts of lines read and added; the ranges of the numbers of those that were added, unless a bank was
@@ -247,10 +266,12 @@ class BankWriter:
     """Writes lines of a file into a bank, beside those that it has."""
 
     def __init__(self, memory: Memory, source: CheckedFile) -> None:
-        """Write into a bank; nothing is written yet."""
+        """Write into a bank; nothing is written yet. Raises NotFound if the bank was forgotten."""
+        require_not_forgotten(memory.store, memory.bank, source)
         self.memory, self._source = memory, source
         self._before = memory.stats()
         self._added: list[int] = []  # the numbers of the new lines
+        self._last_seq = memory.store.corpus_stats(memory.bank).last_seq
         self._last_line: NewLine | None = None
         sessions = memory.sessions()
         self._last_times = {session.id: session.last_at for session in sessions}
@@ -259,21 +280,26 @@ class BankWriter:
         self._ends = {each.id: each.last_at for each in source.contents.conversations if each.last_at is not None}
 
     def write(self, lines: Sequence[NewLine]) -> None:
-        """Store lines; of an export, a batch of `batch_conversations`."""
+        """Store lines; of an export, a batch of `batch_conversations`. Raises NotFound if the bank was forgotten."""
+        if not self.memory.store.exists(self.memory.bank):  # reading it would create it
+            raise forgotten_bank_error(self.memory.bank)
         if self._source.is_export:
-            added = store_conversations(self.memory, lines, self._last_times, self._ends)
+            added = store_conversations(self.memory, lines, self._last_times, self._ends, self._last_seq)
             for session, at in find_last_times(lines).items():
                 self._last_times[session] = max(at, self._last_times.get(session, at))
         else:
-            added = store_lines(self.memory, lines, self._last_line)
+            added = store_lines(self.memory, lines, self._last_line, self._last_seq)
             self._last_line = lines[-1]
         self._added += [line.seq for line in added]
+        self._last_seq = max([self._last_seq, *(line.seq for line in added)])
 
     def finish(self) -> None:
         """End and label the new sessions; a conversation must neither continue an imported one nor summarise it.
 
-        A session that was ended and has new lines is ended again.
+        A session that was ended and has new lines is ended again. A bank that was forgotten is left as it is.
         """
+        if not self.memory.store.exists(self.memory.bank):
+            return
         sessions = self.memory.sessions()
         new = [session for session in sessions if session.id not in self._own_sessions]
         grown = [session for session in sessions if session.id in self._ended and not _is_ended(session)]
@@ -361,13 +387,14 @@ def _format_reasons(contents: FileContents) -> str:
     return f"{format_skipped(contents.skipped)}{broken}"
 
 
-def store_lines(memory: Memory, lines: Sequence[NewLine], before: NewLine | None = None) -> list[Line]:
+def store_lines(memory: Memory, lines: Sequence[NewLine], before: NewLine | None = None, after: int = 0) -> list[Line]:
     """Store the lines that are new to the bank, and apply the retractions and corrections of the others.
 
     Args:
         memory: the bank.
         lines: the lines.
         before: the line of the file before them.
+        after: as for `Memory.replace_lines`.
 
     Returns:
         The new lines.
@@ -375,7 +402,8 @@ def store_lines(memory: Memory, lines: Sequence[NewLine], before: NewLine | None
     new = list(select_foreign_lines(memory, lines))
     stored = _find_by_key(memory, new if before is None else [before, *new])
     last = None if before is None else stored.get(_stored_key(before))
-    added = memory.observe_many([_without_evidence(line) for line in _continue_sessions(new, stored, last)])
+    added_lines = [_without_evidence(line) for line in _continue_sessions(new, stored, last)]
+    added = memory.replace_lines((), added_lines, after=after)
     _store_evidence(memory, [line for line in lines if META_RECALLED in line.metadata])
     exported = [
         (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))

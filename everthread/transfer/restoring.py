@@ -17,6 +17,7 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_FACTS
 from everthread.facts.reading_state import ReadingState
 from everthread.memory import BATCH_LINES, Memory
+from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.shared_rows import to_new_line
 from everthread.transfer.bank_file import Head, SessionRow, SettingRow, read_rows
 from everthread.transfer.jsonl import build_numbered_line
@@ -64,17 +65,24 @@ def restore(memory: Memory, path: Path, head: Head, progress: Callable[[int], No
         path: the file, which was checked.
         head: its head.
         progress: called with the number of lines of each batch.
+
+    Raises:
+        NotFound: the bank was forgotten in the meantime.
     """
-    last = memory.store.corpus_stats(memory.bank).last_seq
+    last = stored = memory.store.corpus_stats(memory.bank).last_seq
     _store_reading_state(memory, path, head)
     lines = _read_lines(path)
     while batch := list(islice(lines, BATCH_LINES)):
-        _store_lines(memory, [line for line in batch if line[0] > last])
+        if new := [line for line in batch if line[0] > last]:
+            _store_lines(memory, new, stored)
+            stored = new[-1][0]
         if progress is not None:
             progress(len(batch))
+    _require_bank(memory, stored)
     memory.store.reserve_seqs(memory.bank, head.last_seq)
     rows = (row for _, row in read_rows(path) if not isinstance(row, Mapping | Head))
     while others := list(islice(rows, BATCH_LINES)):
+        _require_bank(memory, stored)
         _store_units(memory, [row for row in others if isinstance(row, Unit)])
         _store_settings(memory, {row.name: row.value for row in others if isinstance(row, SettingRow)})
         _label_sessions(memory, [row for row in others if isinstance(row, SessionRow)])
@@ -89,13 +97,19 @@ def _store_reading_state(memory: Memory, path: Path, head: Head) -> None:
         _store_settings(memory, {row.name: replace(state, last_seq=min(state.last_seq, head.last_seq)).to_json()})
 
 
-def _store_lines(memory: Memory, lines: Sequence[NumberedLine]) -> None:
+def _require_bank(memory: Memory, last_seq: int) -> None:
+    """Raise NotFound if the bank was forgotten since it assigned this number; a write would create it again."""
+    store, bank = memory.store, memory.bank
+    if not store.exists(bank) or store.corpus_stats(bank).last_seq < last_seq:
+        raise forgotten_bank_error(bank)
+
+
+def _store_lines(memory: Memory, lines: Sequence[NumberedLine], after: int) -> None:
     new = [line for _, line in lines]
     recipe = memory.recipe
     prepared = prepare_lines(new, recipe.embedded_roles, memory.reader.encoder.try_embed, recipe.token_roles)
     entries = [replace(entry, seq=seq) for entry, (seq, _) in zip(prepared, lines, strict=True)]
-    if entries:
-        memory.store.append(memory.bank, entries, memory.embedder.name)
+    memory.store.append(memory.bank, entries, memory.embedder.name, after=after)
 
 
 def _store_units(memory: Memory, units: Sequence[Unit]) -> None:

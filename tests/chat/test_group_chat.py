@@ -408,10 +408,11 @@ class Full(SQLiteStore):
         *,
         replaces: Sequence[int] = (),
         corrects: Mapping[int, int] | None = None,
+        after: int = 0,
     ) -> list[Line]:
         if self.full:
             raise StoreUnavailable("the disk is full; free some disk space")
-        return super().append(bank, entries, model, replaces=replaces, corrects=corrects)
+        return super().append(bank, entries, model, replaces=replaces, corrects=corrects, after=after)
 
 
 def test_a_line_is_stored_in_the_other_banks_if_one_cannot_be_written(make: Make, tmp_path: Path) -> None:

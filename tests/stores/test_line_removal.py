@@ -18,6 +18,7 @@ from everthread import Memory, NewLine
 from everthread.chat import pins
 from everthread.common.keys import SETTING_PERSON_NAMES, SETTING_PINNED
 from everthread.errors import BadQuery, NotFound
+from everthread.memory import BATCH_LINES
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
@@ -65,6 +66,26 @@ def test_retracting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memo
 def test_forgetting_a_line_queues_a_summary_of_the_rest_and_removes_its_pin(memory: Memory) -> None:
     memory.store.forget(memory.bank, "line", [2], NOON)
     assert queue_and_pins(memory) == ([("a", 1, 3)], None)
+
+
+def test_later_lines_do_not_create_a_bank_again_that_was_forgotten_after_the_first(memory: Memory) -> None:
+    memory.replace_lines((), [NewLine("Line 6.")], after=5)
+    memory.forget(seq=6)
+    memory.replace_lines((), [NewLine("Line 7.")], after=6)  # lines alone were forgotten
+    memory.forget(everything=True)
+    with pytest.raises(NotFound, match="forgotten in the meantime"):
+        memory.replace_lines((), [NewLine("Line 8.")], after=7)
+    assert not memory.store.exists(memory.bank)
+    memory.observe("Another bank of the same name.")
+    with pytest.raises(NotFound, match="forgotten in the meantime"):
+        memory.replace_lines((), [NewLine("Line 8.")], after=7)
+    with pytest.raises(NotFound, match="forgotten in the meantime"):
+        memory.observe_many([NewLine(f"Line {n}.") for n in range(2 * BATCH_LINES)], lambda _: forget_all(memory))
+    assert not memory.store.exists(memory.bank)
+
+
+def forget_all(memory: Memory) -> None:
+    memory.forget(everything=True)
 
 
 def test_the_persons_names_are_forgotten_with_the_last_line_that_has_them(memory: Memory) -> None:

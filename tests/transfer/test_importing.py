@@ -13,12 +13,13 @@ from everthread.bank.evidence import build_metadata
 from everthread.chat.chat import Chat
 from everthread.chat.session_writing import list_unwritten
 from everthread.common.keys import META_KEY_FROM, META_RECALLED
-from everthread.errors import BadFile, ConfigError
+from everthread.errors import BadFile, ConfigError, NotFound
 from everthread.memory import BATCH_LINES, Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.recall_records import get_answer
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
+from everthread.transfer import exporting
 from everthread.transfer.importing import (
     check_compatible,
     check_file,
@@ -432,3 +433,43 @@ def test_two_banks_with_different_corrections_keep_their_own(memory: Memory, tmp
     theirs = NewLine("Lisbon.", "Ann", key="k", metadata={META_KEY_FROM: 1})
     with pytest.raises(BadFile, match="has a different text"):
         check_keys(memory, [theirs], tmp_path, {})
+
+
+@pytest.mark.parametrize("name", ["talk.jsonl", "bank.jsonl", "conversations.json"])
+def test_an_import_does_not_create_a_bank_again_that_is_forgotten_while_it_runs(
+    memory: Memory, tmp_path: Path, name: str
+) -> None:
+    file, counts = tmp_path / name, iter(range(100))
+    lines = [NewLine(f"Line {n} of the voyage.", "Ann", said_at=NOON, key=f"k{n}") for n in range(9000)]
+    if name == "bank.jsonl":
+        with Memory.open("full", store=tmp_path / "other", embedder=HashEmbedder()) as full:
+            full.observe_many(lines)
+            file.write_text("".join(exporting.export(full, "jsonl")), encoding="utf-8")
+    elif name == "talk.jsonl":
+        rows = [{"text": line.text, "speaker": "Ann", "key": line.key} for line in lines]
+        file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    else:
+        messages = [{"role": "user", "content": line.text, "timestamp": 1714564800 + n} for n, line in enumerate(lines)]
+        file.write_text(json.dumps([{"id": "c", "title": "Voyage", "chat": {"messages": messages}}]), encoding="utf-8")
+
+    def forget(_: int) -> None:
+        if next(counts) == 1:
+            memory.forget(everything=True)
+
+    with pytest.raises(NotFound, match="forgotten in the meantime"):
+        import_lines(memory, check_file(file), forget)
+    assert not memory.store.exists(memory.bank)
+
+
+def test_an_import_does_not_create_a_bank_again_that_was_forgotten_while_the_file_was_read(
+    memory: Memory, tmp_path: Path
+) -> None:
+    file = tmp_path / "talk.txt"
+    file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
+    source = check_file(file)
+    memory.observe("Said before.")
+    memory.forget(everything=True)
+    with pytest.raises(NotFound, match="forgotten in the meantime"):
+        import_lines(memory, source)
+    assert not memory.store.exists(memory.bank)
+    assert import_lines(memory, check_file(file))["added"] == 2

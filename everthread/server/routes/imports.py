@@ -73,7 +73,8 @@ async def import_upload(
     def store(run: ImportRun) -> Memory:
         with kept_uploads.open_kept(name) as path, name_in_errors(path, body.name):
             source = importing.check_file(path, progress=lambda _: run.check(), tz=zone, date_order=body.date_order)
-            memory = lazy_memory(lambda: None)
+            store, bank = lazy_memory.services.store, lazy_memory.bank
+            memory = lazy_memory(lambda: importing.require_not_forgotten(store, bank, source))
             chosen = select(source, body.sessions, body.speakers, body.assistants)
             importing.check_compatible(memory, chosen)
             run.store(memory, chosen)

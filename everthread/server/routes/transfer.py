@@ -116,7 +116,8 @@ def import_file(
 
     def import_all() -> dict[str, Any]:
         source = options.check(file.path, name)
-        memory = lazy_memory(lambda: None)
+        store, bank = lazy_memory.services.store, lazy_memory.bank
+        memory = lazy_memory(lambda: importing.require_not_forgotten(store, bank, source))
         with name_in_errors(file.path, name):
             importing.check_compatible(memory, source)
             is_small = source.line_count <= MAX_LINES_EMBEDDED_AT_ONCE

@@ -31,6 +31,7 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
+from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
@@ -150,8 +151,11 @@ class PostgresStore(Transactions, Store):
         *,
         replaces: Sequence[int] = (),
         corrects: Mapping[int, int] | None = None,
+        after: int = 0,
     ) -> list[Line]:
         def write(db: Connection) -> tuple[list[Line], Model | None, BatchWriter]:
+            if after and after > bank_rows.lock_bank(db, bank, to_micros(now()))[0]:
+                raise forgotten_bank_error(bank)
             with line_removal.replace_lines(db, bank, replaces, to_micros(now())) as (replaced, corrections):
                 batch = BatchWriter(db, bank, entries, to_micros(now()))
                 lines = [batch.add(entry) for entry in entries]

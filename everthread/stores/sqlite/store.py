@@ -35,6 +35,7 @@ from everthread.stores.base import (
     Store,
 )
 from everthread.stores.copying import CopyReader
+from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.line_columns import LineColumns
 from everthread.stores.postings import Postings
@@ -181,8 +182,13 @@ class SQLiteStore(Store):
         *,
         replaces: Sequence[int] = (),
         corrects: Mapping[int, int] | None = None,
+        after: int = 0,
     ) -> list[Line]:
+        if after and not self.exists(bank):  # opening its file would create it
+            raise forgotten_bank_error(bank)
         with self._bank(bank).file.write_transaction() as db:
+            if after and after > bank_rows.corpus_stats(db).last_seq:
+                raise forgotten_bank_error(bank)
             current = bank_rows.get_lines(db, replaces, "line.retracted_at IS NULL") if replaces else []
             replaced = [line.seq for line in current]
             with line_removal.update_summaries_and_pins(db, replaced) as corrections:

@@ -40,7 +40,11 @@ def batch_conversations(lines: Iterable[NewLine]) -> Iterator[list[NewLine]]:
 
 
 def store_conversations(
-    memory: Memory, lines: Sequence[NewLine], last_times: Mapping[str, datetime], ends: Mapping[str, datetime]
+    memory: Memory,
+    lines: Sequence[NewLine],
+    last_times: Mapping[str, datetime],
+    ends: Mapping[str, datetime],
+    after: int = 0,
 ) -> list[Line]:
     """Store the lines of a batch that are new to the bank, and apply the service's changes to the others.
 
@@ -50,6 +54,7 @@ def store_conversations(
         last_times: the time of the last line of each conversation that the bank has. An export that ends earlier is
             older than the bank and changes none of its lines.
         ends: the time of the last line of each conversation in the export, of which the batch may have a part.
+        after: as for `Memory.replace_lines`.
 
     Returns:
         The lines of which the bank had no version.
@@ -72,7 +77,7 @@ def store_conversations(
         for line in lines
         if line.key not in stored or line.key in shown_again
     ]
-    written = memory.replace_lines((), new, defer_embedding=True) if new else []
+    written = memory.replace_lines((), new, defer_embedding=True, after=after) if new else []
     memory.backlog.discard(written)  # `embed_missing` embeds them when all are stored
     for line, existing in known:
         if line.retracted_at is None and existing.retracted_at is None and _is_edited(memory, line, existing):
