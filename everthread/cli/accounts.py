@@ -13,6 +13,7 @@ from everthread.bank import deletion
 from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json, yes_option
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import ConfigError, NotFound
+from everthread.server import kept_uploads
 from everthread.server.data_location import find_location
 from everthread.server.gallery import remove_own_characters
 from everthread.server.people.accounts import Account, count_content
@@ -182,6 +183,7 @@ def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
             deletion.forget(store, bank, "bank", None)
         people.remove(account)
         remove_own_characters(account)
+        kept_uploads.discard_of_caller(kept_uploads.name_account(account))
     click.echo(f"removed {account.name}; {'forgotten' if banks == 'forget' else 'kept'}: {size}")
 
 

@@ -1,7 +1,8 @@
 """Keeps uploaded files between their preview and their import: for some minutes, and for the caller who sent them.
 
 The name of a file's folder is a digest of the caller, the bank and the upload's id, so that no other caller finds it.
-The files outlive a restart of the server. If a caller has too many of them, the oldest are removed.
+The files outlive a restart of the server. If a caller has too many of them, the oldest are removed. The lock file
+beside each contains a digest of its bank, so that the files of a bank are found when it is forgotten.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from threading import Timer
 from typing import NamedTuple
 
+from everthread.server.people.accounts import Account
 from everthread.server.problems import Problem
 from everthread.server.uploads import LOCK_NAME
 
@@ -55,6 +57,7 @@ def keep(path: Path, name: UploadName) -> None:
     """Move an uploaded file to where `open_kept` finds it."""
     _make_room(name.prefix, path.stat().st_size)
     name.folder.mkdir(mode=0o700, exist_ok=True)
+    (name.folder / LOCK_NAME).write_text(_digest(name.bank))
     shutil.move(path, name.folder / path.name)
     _remove_later()
 
@@ -87,6 +90,25 @@ def open_kept(name: UploadName) -> Iterator[Path]:
 def discard(name: UploadName) -> None:
     """Remove a kept file, if it is there."""
     shutil.rmtree(name.folder, ignore_errors=True)
+
+
+def discard_of_bank(bank: str) -> None:
+    """Remove the files that callers keep for a bank, because it is forgotten."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # it belongs to another user, or was removed
+            if (folder / LOCK_NAME).read_text() == _digest(bank):
+                shutil.rmtree(folder)
+
+
+def discard_of_caller(caller: str) -> None:
+    """Remove all files that a caller keeps, because their account is removed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{UploadName(caller, '', '').prefix}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def name_account(account: Account) -> str:
+    """Return the name of an account as a caller."""
+    return f"account {account.id}"
 
 
 def remove_expired() -> None:

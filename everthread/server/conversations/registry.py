@@ -25,7 +25,7 @@ from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
 from everthread.recipes.options import identify
-from everthread.server import problems
+from everthread.server import kept_uploads, problems
 from everthread.server.chat_schemas import OptionsBody, StateView, build_state
 from everthread.server.conversations.ending_replies import EndingReplies, key_conflict
 from everthread.server.conversations.forgetting_barrier import ForgettingBarrier
@@ -295,7 +295,8 @@ class ConversationRegistry:
 
         Args:
             bank: the bank's id.
-            close: whether to close all conversations, because the whole bank is forgotten.
+            close: whether to close all conversations and discard the uploads that are kept for the bank, because all of
+                it is forgotten.
             timeout_s: seconds to wait for a bank that another worker holds.
 
         Raises:
@@ -313,6 +314,8 @@ class ConversationRegistry:
             yield
             for conversation in conversations:
                 conversation.forget_reply()
+            if close:
+                kept_uploads.discard_of_bank(bank)
 
     def drop_events(self, bank: str) -> None:
         """Drop the replies of a bank in which something was forgotten, because their events may repeat it."""

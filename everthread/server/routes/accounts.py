@@ -11,7 +11,7 @@ from fastapi import Path, Query, Request
 from pydantic import Field
 
 from everthread.errors import NotFound
-from everthread.server import path_segments
+from everthread.server import kept_uploads, path_segments
 from everthread.server.gallery import remove_own_characters
 from everthread.server.people.accounts import Account, count_content
 from everthread.server.people.directory import PeopleDirectory
@@ -122,6 +122,7 @@ def remove_account(
         drop_cached_texts()
     people.remove(account)
     remove_own_characters(account)
+    kept_uploads.discard_of_caller(kept_uploads.name_account(account))
     return removal
 
 

@@ -58,7 +58,13 @@ class ImportBody(BaseModel):
 def get_upload_name(request: Request, bank: str, upload: str) -> UploadName:
     """Return the name of an upload of the caller."""
     caller = get_caller(request)
-    owner = "" if caller is None else f"account {caller.id}" if isinstance(caller, Account) else f"key {caller.name}"
+    owner = (
+        ""
+        if caller is None
+        else kept_uploads.name_account(caller)
+        if isinstance(caller, Account)
+        else f"key {caller.name}"
+    )
     return UploadName(owner, bank, upload)
 
 

@@ -1,8 +1,12 @@
 """Accounts as administrators see them: counts and never texts."""
 
+import tempfile
+from pathlib import Path
+
+import pytest
 from fastapi.testclient import TestClient
 
-from server.problem import kind
+from server.problem import RAW, kind
 from server.routes.test_account import ORIGIN, PASSWORD, Site, app, site
 
 __all__ = ["app", "site"]
@@ -64,6 +68,19 @@ def test_removing_an_account_keeps_or_forgets_its_banks(site: Site) -> None:
     assert "already" in ann.post("accounts", json=again).json()["detail"]
     assert ann.post("accounts", json={**again, "banks": ["nora"]}).json()["lines"] == 1
     assert ann.post("accounts", json={"name": "mia", "password": PASSWORD}).json()["lines"] == 0
+
+
+def test_removing_an_account_removes_the_files_that_it_keeps_for_an_import(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("nora", "mia"):
+        params = {"name": "talk.txt", "keep": "0" * 32}  # for a bank that doesn't exist yet
+        path = f"banks/{name}%2Fnew/import/preview"
+        kept = site.visit(name).post(path, params=params, content=b"A: Hi!", headers=RAW)
+        assert kept.status_code == 200
+    assert site.visit("ann").delete("accounts/mia?banks=keep").status_code == 200
+    assert len(list(tmp_path.rglob("*.txt"))) == 1
 
 
 def test_administrators_do_not_shut_themselves_out(site: Site) -> None:

@@ -187,6 +187,16 @@ def test_an_upload_belongs_to_its_caller_and_bank_and_makes_room_expires_or_is_d
     assert not list(folder.iterdir())
 
 
+def test_a_kept_upload_is_removed_when_its_bank_is_forgotten_and_no_other(api: TestClient, folder: Path) -> None:
+    for bank in (BANK, "banks/alice"):
+        params = {"name": "talk.txt", "keep": ID}
+        assert api.post(f"{bank}/import/preview", params=params, content=b"Ann: Hello!", headers=RAW).status_code == 200
+        api.put(bank)
+    assert api.delete(BANK).status_code == 200
+    assert "upload-gone" in api.post(f"{BANK}/import/{ID}", json={"name": "talk.txt"}).text
+    assert [path.read_text() for path in folder.rglob("*.txt")] == ["Ann: Hello!"]
+
+
 def test_an_error_of_an_import_is_its_last_event(api: TestClient) -> None:
     preview(api, {"messages": [{"role": "user", "content": "Hello."}]})
     assert kind(api.post(f"{BANK}/import/{ID}", json={"name": "a.json", "tz": "Moon"}), 422) == "config-error"
