@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from everthread.server.logs import AccessLogMiddleware
 from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import EncodedSlashMiddleware
+from everthread.server.people.accounts import list_taken_banks
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.people.trusted_header import ProxiedClientMiddleware, TrustedHeader
 from everthread.server.proxy.conversation_memory import ConversationMemory
@@ -142,7 +143,8 @@ def _add_state(app: FastAPI, services: Services, settings: Settings) -> None:
     )
     app.state.idempotency = IdempotencyStore(open_database(location, SCHEMA))
     people = PeopleDirectory(location)
-    header = TrustedHeader(settings.account_header, settings.proxies, people, services.store.banks)
+    list_taken = partial(list_taken_banks, services.store, settings.proxy_bank)
+    header = TrustedHeader(settings.account_header, settings.proxies, people, list_taken)
     keys = KeyStore(location)
     app.state.authenticator = Authenticator(keys, people, header, settings.key_required)
     app.state.readiness = Readiness(services.store, keys)

@@ -24,6 +24,9 @@ from everthread.types import now
 
 NAME_PATTERN = re.compile(r"[^\W_][\w.@+-]{0,59}")  # a segment of a path, and the id of a bank
 MAX_NAME_BYTES = 60  # in UTF-8, so that the escaped ids of its banks fit into the names of files
+# These banks, and those below them, store what many people say: requests without a bank, clients of mem0, text messages
+# and Telegram. A person who signs in under such a name before the bank exists must not own it.
+SHARED_BANKS = ("default", "mem0", "sms", "telegram")
 ID_BYTES = 16  # random, so that an account made again under the same name is another one
 
 SCHEMA = """
@@ -87,21 +90,24 @@ class AccountStore:
             password_hash: None for a person who signs in without a password.
             is_administrator: whether it may change accounts and the server.
             banks: further banks to give it.
-            existing_banks: of the store; one of the account's name must be among `banks`, so that it is given on
-                purpose.
+            existing_banks: of the store. One of the account's name must be among `banks`, so that it is given on
+                purpose; so must one of `SHARED_BANKS`, whether it exists or not.
 
         Raises:
             BadInput: for an invalid or existing name, or banks that belong to another account.
         """
         name = normalize_name(name)
         given = [check_bank_id(bank) for bank in banks]
-        unexpected = [bank for bank in existing_banks if covers(name, bank) and not any(covers(b, bank) for b in given)]
-        if unexpected:
-            raise BadInput(
-                f"there is a bank {unexpected[0]!r} already, which an account {name!r} would own; give it that bank on "
-                "purpose (--bank), or choose another name",
-                reason="account-banks",
-            )
+        for bank in (*SHARED_BANKS, *existing_banks):
+            if covers(name, bank) and not any(covers(each, bank) for each in given):
+                what = (
+                    "the bank {!r} is for what others say" if bank in SHARED_BANKS else "there is a bank {!r} already"
+                )
+                raise BadInput(
+                    f"{what.format(bank)}, and an account {name!r} would own it; give it that bank on purpose "
+                    "(--bank), or choose another name",
+                    reason="account-banks",
+                )
         owned = list(dict.fromkeys([name, *given]))
         with self._file.write() as db:
             if db.execute("SELECT 1 FROM account WHERE name = ?", (name,)).fetchone():
@@ -198,6 +204,12 @@ def count_content(store: Store, account: Account) -> tuple[int, int]:
         with suppress(BankDamaged, BankTooNew, NotFound):  # NotFound: it was forgotten in the meantime
             lines += store.corpus_stats(bank).lines
     return len(banks), lines
+
+
+def list_taken_banks(store: Store, proxy_bank: str) -> list[str]:
+    """Return the banks that no one gets by signing in for the first time: those that exist, and that of the proxy's
+    requests that name none."""
+    return [*store.banks(), proxy_bank]
 
 
 def covers(own: str, bank: str) -> bool:

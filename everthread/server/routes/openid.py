@@ -6,6 +6,7 @@ next request doesn't count as caused by the provider's page, and has the session
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 from urllib.parse import quote, urlencode
 
@@ -13,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from everthread.server.people import cookies
+from everthread.server.people.accounts import list_taken_banks
 from everthread.server.people.openid_provider import SignInFailed
 from everthread.server.people.openid_sign_in import OpenIDSignIn
 from everthread.server.rate_limit import client_address
@@ -36,7 +38,8 @@ def install(app: FastAPI, settings: Settings) -> OpenIDSignIn:
     """
     app.router.routes += router.routes
     services = app.state.services
-    return OpenIDSignIn(settings, app.state.authenticator.people, services.store.banks, services.location)
+    list_taken = partial(list_taken_banks, services.store, settings.proxy_bank)
+    return OpenIDSignIn(settings, app.state.authenticator.people, list_taken, services.location)
 
 
 @router.get(PATH)

@@ -79,6 +79,17 @@ def test_a_bank_that_exists_is_given_only_on_purpose(accounts: AccountStore) -> 
     assert accounts.create("nora", None, banks=["nora"], existing_banks=["nora/ever", "norax"]).banks == ("nora",)
 
 
+@pytest.mark.parametrize("name", ["default", "mem0", "sms", "Telegram"])
+def test_a_bank_for_what_others_say_is_given_only_on_purpose_even_if_it_does_not_exist_yet(
+    accounts: AccountStore, name: str
+) -> None:
+    with pytest.raises(BadInput, match="for what others say"):
+        accounts.create(name, None)
+    with pytest.raises(BadInput, match="for what others say"):
+        accounts.create(name, None, banks=[f"{name.lower()}/below"])
+    assert accounts.create(name, None, banks=[name.lower()]).name == name.lower()
+
+
 def test_a_removed_account_leaves_its_name_free_and_no_file_is_created_by_reading(tmp_path: Path) -> None:
     accounts = AccountStore(tmp_path / "server.sqlite")
     assert (accounts.list_accounts(), accounts.find("nora"), accounts.has_passwords()) == ([], None, False)

@@ -18,7 +18,7 @@ from everthread.testing import HashEmbedder
 from server.problem import kind
 
 HEADER, ORIGIN = "Remote-User", "http://127.0.0.1:7391"
-SETTINGS = Settings(key_required=True, proxies=("172.18.0.0/16", "::1"), account_header=HEADER)
+SETTINGS = Settings(key_required=True, proxies=("172.18.0.0/16", "::1"), account_header=HEADER, proxy_bank="household")
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,10 @@ def test_the_header_of_any_other_client_is_ignored_and_logged(app: FastAPI, capl
     assert kind(request_from(app, "172.18.0.4").get("account"), 401) == "unauthorized"
 
 
-def test_no_account_is_created_for_an_invalid_name_or_for_a_bank_that_exists(app: FastAPI) -> None:
-    for name in ("taken", "a/b", "*"):
+def test_no_account_is_created_for_an_invalid_name_or_for_a_bank_that_exists_or_is_for_what_others_say(
+    app: FastAPI,
+) -> None:
+    for name in ("taken", "a/b", "*", "telegram", "household"):
         assert kind(request_from(app, "172.18.0.4", Remote_User=name).get("account"), 403) == "no-account"
         assert app.state.authenticator.people.accounts.find(name) is None
 

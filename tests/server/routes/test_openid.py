@@ -146,7 +146,13 @@ def test_the_cookie_of_the_way_is_lax_and_short_lived_and_that_of_the_session_is
 def test_a_name_or_a_bank_that_exists_is_never_taken(app: FastAPI, provider: Provider, people: PeopleDirectory) -> None:
     ann = people.create("ann", None)
     people.give_banks(ann, ["pool/one"])
-    for preferred, name in (("ANN", "ann-2"), ("taken", "taken-2"), ("pool", "pool-2"), ("ann", "ann-3")):
+    for preferred, name in (
+        ("ANN", "ann-2"),
+        ("taken", "taken-2"),
+        ("pool", "pool-2"),
+        ("sms", "sms-2"),
+        ("ann", "ann-3"),
+    ):
         provider.reset()
         provider.preferred_name = preferred
         provider.claims = {"email": "ann@example.org", "email_verified": True, "name": "Ann"}
