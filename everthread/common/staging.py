@@ -1,4 +1,5 @@
-"""Folders in which files are written before they are moved to their place, so that nothing is half written there."""
+"""Folders in which files are written before they are moved to their place, so that nothing is half written there, and
+for temporary copies."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 
 try:
     import fcntl
@@ -41,10 +42,25 @@ def staging_folder(parent: Path) -> Iterator[Path]:
             os.close(lock)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a new folder for copies of what people have said, among the temporary files; it is removed in the end.
+
+    Unlike `tempfile.TemporaryDirectory`, those that killed processes left are removed, too. Raises as `staging_folder`.
+    """
+    with staging_folder(Path(gettempdir())) as folder:
+        yield folder
+
+
+def remove_scratch() -> None:
+    """Remove the scratch folders of processes that were killed."""
+    remove_unfinished(Path(gettempdir()))
+
+
 def remove_unfinished(parent: Path) -> None:
     """Remove the staging folders of processes that were killed; errors are ignored."""
-    with suppress(OSError):
-        for path in parent.glob(f"{PREFIX}*"):
+    for path in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # it belongs to another user
             if _is_abandoned(path):
                 shutil.rmtree(path, ignore_errors=True)
 

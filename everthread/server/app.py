@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 
 from everthread import __version__
 from everthread.common.installation import extra_command
+from everthread.common.staging import remove_scratch
 from everthread.errors import ConfigError
 from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, static_files, tracing, uploads
 from everthread.server.authentication import Authenticator
@@ -266,6 +267,7 @@ def _warm_up(app: FastAPI) -> None:
     of 0.2 s, and the others are collected less often, because one long request creates thousands of them.
     """
     uploads.remove_stale_uploads()
+    remove_scratch()
     kept_uploads.remove_expired()
     app.state.services.warm_up()
     if app.state.closes_store:

@@ -17,10 +17,11 @@ from datetime import UTC, datetime, tzinfo
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
-from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from tempfile import SpooledTemporaryFile
 from typing import IO, NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
+from everthread.common.staging import scratch_folder
 from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.transfer.dates import parse_moment
 from everthread.types import NewLine
@@ -138,8 +139,8 @@ def spool_input(path: Path, copies_files: bool = False) -> Iterator[Path]:
     if not (is_stdin or path.is_fifo() or path.is_char_device() or (copies_files and path.is_file())):
         yield path
         return
-    with TemporaryDirectory(prefix="everthread-") as folder:
-        copy = Path(folder, "stdin", "stdin" if is_stdin else path.name)  # some services name a chat after its folder
+    with scratch_folder() as folder:
+        copy = folder / "stdin" / ("stdin" if is_stdin else path.name)  # some services name a chat after its folder
         copy.parent.mkdir()
         try:
             _copy_stream(path, copy)

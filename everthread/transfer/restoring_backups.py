@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from everthread.bank import kept_backups
 from everthread.bank.backup_folder import (
@@ -29,7 +28,7 @@ from everthread.bank.backup_folder import (
 )
 from everthread.bank.kept_backups import KeptBackup
 from everthread.common.keys import SETTING_BACKUPS
-from everthread.common.staging import staging_folder
+from everthread.common.staging import scratch_folder, staging_folder
 from everthread.errors import BadInput, BankDamaged, BankTooNew, EverthreadError, NotFound, StoreError
 from everthread.stores.base import Store
 from everthread.stores.placed.store import call_store, main_store
@@ -194,8 +193,8 @@ def _stage(store: Store) -> Iterator[Path]:
         with map_errors("", store.folder), staging_folder(store.folder) as staging:
             yield staging
     else:
-        with TemporaryDirectory(prefix="everthread-") as name:
-            yield Path(name)
+        with scratch_folder() as scratch:
+            yield scratch
 
 
 def _copy_private(source: Path, path: Path) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -14,6 +12,7 @@ from fastapi import Path as InPath
 from everthread.chat import card, character_banks, character_library
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.common.keys import SETTING_CHARACTER
+from everthread.common.staging import scratch_folder
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
 from everthread.server import path_segments
@@ -167,8 +166,8 @@ def import_character(
 def character_card(gallery: VisibleGallery, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """Export a character as a card for other programs. It contains all fields, including your name and the location."""
     character = gallery.load(name)
-    with TemporaryDirectory(prefix="everthread-") as folder:
-        file = Path(folder, f"card.{format}")
+    with scratch_folder() as folder:
+        file = folder / f"card.{format}"
         if name in gallery.names():
             character_library.export(name, file, folder=gallery.find_folder(name))
         else:

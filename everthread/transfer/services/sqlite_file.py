@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from everthread.common.staging import scratch_folder
 from everthread.errors import BadFile
 from everthread.transfer.files import file_error
 from everthread.transfer.services.export import Export, ExportFile, plain_file
@@ -45,7 +45,7 @@ def open_database(file: ExportFile, export: Export) -> Iterator[sqlite3.Connecti
     changes = list(_find_changes(file, export))
     with ExitStack() as stack:
         if changes or file.is_archived:
-            path = _copy([file, *changes], Path(stack.enter_context(TemporaryDirectory(prefix="everthread-"))))
+            path = _copy([file, *changes], stack.enter_context(scratch_folder()))
             address = path.as_uri()
         else:
             path = file.path.resolve()
