@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from everthread.errors import EverthreadError
+from everthread.types import now
 
 try:
     import fcntl
@@ -39,6 +41,7 @@ class Upload:
 
     path: Path
     digest: str
+    began_at: datetime  # when its first byte was awaited
 
 
 @asynccontextmanager
@@ -49,13 +52,14 @@ async def receive_upload(request: Request, name: str) -> AsyncIterator[Upload]:
     """
     with _locked_folder() as folder:
         filename = safe_filename(name)
-        path, digest = folder / Path(filename).stem / filename, hashlib.sha256()
+        began_at, digest = now(), hashlib.sha256()
+        path = folder / Path(filename).stem / filename
         path.parent.mkdir()
         with path.open("wb") as file:
             async for part in request.stream():
                 digest.update(part)
                 await run_in_threadpool(file.write, part)
-        yield Upload(path, digest.hexdigest())
+        yield Upload(path, digest.hexdigest(), began_at)
 
 
 @contextmanager

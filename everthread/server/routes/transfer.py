@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -115,7 +115,7 @@ def import_file(
     """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
 
     def import_all() -> dict[str, Any]:
-        source = options.check(file.path, name)
+        source = replace(options.check(file.path, name), began_at=file.began_at)
         store, bank = lazy_memory.services.store, lazy_memory.bank
         memory = lazy_memory(lambda: importing.require_not_forgotten(store, bank, source))
         with name_in_errors(file.path, name):

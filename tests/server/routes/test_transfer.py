@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 from zipfile import ZipFile
@@ -14,6 +15,7 @@ from transfer.services.chatgpt_export import conversation, node, save_zip
 from transfer.services.messenger_exports import discord_export, discord_message, to_json
 
 from everthread.server.routes import transfer
+from everthread.server.services import Services
 from server.problem import RAW, kind
 
 BANK = "banks/alice%2Fnemo"
@@ -171,3 +173,16 @@ def test_a_large_export_of_a_service_is_embedded_after_the_response(
     assert api.post("banks/bob/import", **given).json()["added"] == 2
     assert cast("FastAPI", api.app).state.services.vectors.join(PATIENCE)
     assert api.get("banks/bob").json()["pending"] == 0
+
+
+def test_an_import_does_not_create_a_bank_again_that_is_forgotten_while_the_file_arrives(
+    api_with_lines: TestClient, services: Services
+) -> None:
+    def send() -> Iterator[bytes]:
+        yield b"Ann: The garden needs water.\n"
+        services.get_memory("alice/nemo").forget(everything=True)
+        yield b"Bob: I'll see to it.\n"
+
+    answer = api_with_lines.post(f"{BANK}/import", params={"name": "talk.txt"}, content=send(), headers=RAW)
+    assert kind(answer, 404) == "not-found"
+    assert not services.store.exists("alice/nemo")
