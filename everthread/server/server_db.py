@@ -60,6 +60,9 @@ class ServerDatabase(Protocol):
             subject: what is written. A transaction waits for others with the same subject, and perhaps for all.
         """
 
+    def erase(self) -> None:
+        """Overwrite the bytes of deleted rows. A database does so when it uses their space again."""
+
     def close(self) -> None:
         """Close the connections; they are opened again at the next use."""
 
@@ -132,6 +135,18 @@ class ServerFile:
             with db:
                 db.execute("BEGIN IMMEDIATE")
                 yield db
+
+    def erase(self) -> None:
+        """Rewrite the file without the bytes of deleted rows, and empty its log.
+
+        Raises:
+            StoreUnavailable: the file can't be written, or another process is using it for too long.
+        """
+        with FORK_GUARD, self._lock, self._map_errors():
+            if self._db or self.file.exists():
+                db = self._open()
+                db.execute("VACUUM")
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close the file."""

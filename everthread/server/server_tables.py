@@ -129,6 +129,9 @@ class ServerTables:
                 raise Busy from None
             yield
 
+    def erase(self) -> None:
+        """Do nothing: Postgres overwrites the bytes of deleted rows when it uses their space again."""
+
     def close(self) -> None:
         """Close all connections."""
         self.database.close()

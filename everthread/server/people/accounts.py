@@ -7,6 +7,7 @@ belongs to two accounts.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import secrets
 import unicodedata
@@ -15,12 +16,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 
-from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound
+from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreUnavailable
 from everthread.server.keys import VERBS, Verb
 from everthread.server.server_db import Location, Transaction, open_database
 from everthread.stores.base import Store
 from everthread.stores.limits import check_bank_id
 from everthread.types import now
+
+log = logging.getLogger("everthread.accounts")
 
 NAME_PATTERN = re.compile(r"[^\W_][\w.@+-]{0,59}")  # a segment of a path, and the id of a bank
 MAX_NAME_BYTES = 60  # in UTF-8, so that the escaped ids of its banks fit into the names of files
@@ -184,9 +187,13 @@ class AccountStore:
         self._update(account, "signed_in_on = ?", now().date().isoformat())
 
     def remove(self, account: Account) -> None:
-        """Remove an account; its banks are not changed."""
+        """Remove an account, also from the unused space of the file; its banks are not changed."""
         with self._file.write() as db:
             db.execute("DELETE FROM account WHERE id = ?", (account.id,))
+        try:
+            self._file.erase()
+        except StoreUnavailable as error:
+            log.warning("the file may hold the name of a removed account until another one is removed: %s", error)
 
     def close(self) -> None:
         """Close the connections."""

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadInput, NotFound
+from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import Account, AccountStore, count_content
+from everthread.server.people.directory import PeopleDirectory
 from everthread.stores.sqlite.store import SQLiteStore
 
 
@@ -104,6 +106,21 @@ def test_a_removed_account_leaves_its_name_free_and_no_file_is_created_by_readin
     assert second.id != first.id
     assert (second.has_password, second.is_administrator, accounts.get_password_hash(first)) == (False, False, None)
     accounts.close()
+
+
+def test_no_byte_of_a_removed_account_is_left_in_the_file(tmp_path: Path) -> None:
+    with (
+        closing(PeopleDirectory(tmp_path / "server.sqlite")) as people,
+        closing(KeyStore(tmp_path / "server.sqlite")) as keys,
+    ):
+        keys.create("phone", ["*"])
+        zoe = people.create("zoe-canary", None)
+        people.link(zoe, "https://login.example.org", "subject-canary")
+        people.begin_session(zoe, "192.0.2.1")
+        assert b"zoe-canary" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        people.remove(zoe)
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert (b"canary" in content, b"phone" in content) == (False, True)
 
 
 def test_banks_and_lines_are_counted(accounts: AccountStore, tmp_path: Path) -> None:
