@@ -5,7 +5,7 @@ Unlike `GroupChat`, which holds the open chats of a group, `Listeners` writes to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import combinations
 
@@ -104,7 +104,7 @@ class Listeners:
         """
         self._record(chat.session)
         reply = chat.answer()
-        reply.on_saved = self.hear
+        reply.on_saved = self._hear_later(chat.session)
         return reply
 
     def regenerate(self, chat: Chat) -> Reply:
@@ -116,7 +116,7 @@ class Listeners:
         replaced = [line for line in chat.lines[-1:] if is_character_line(line)]
         self._record(chat.session)
         reply = chat.regenerate()
-        reply.on_saved = lambda line: self.hear(line, replaced)
+        reply.on_saved = self._hear_later(chat.session, replaced)
         return reply
 
     def edit(self, chat: Chat, seq: int, text: str, *, answer: bool = True) -> Reply | None:
@@ -134,7 +134,7 @@ class Listeners:
         )
         self._record(chat.session)
         if reply is not None:
-            reply.on_saved = self.hear
+            reply.on_saved = self._hear_later(edited.session)
         return reply
 
     def undo(self, chat: Chat) -> None:
@@ -177,6 +177,20 @@ class Listeners:
             )
             self._record(line.session)
 
+    def _hear_later(self, session: str, replaced: Sequence[Line] = ()) -> Callable[[Line], None]:
+        """Return a function that stores a reply in the other banks once it is saved, except in those in which the
+        session was forgotten while it was being written: it may quote what was forgotten."""
+        heard = [memory for memory in self._others if find_session(memory, session) is not None]
+
+        def hear(line: Line) -> None:
+            self._drop_forgotten()
+            self._remove(
+                [memory for memory in heard if memory in self._others and find_session(memory, session) is None]
+            )
+            self.hear(line, replaced)
+
+        return hear
+
     def _each_other(self, act: Callable[[Memory], None], act_on_former: Callable[[Memory], None] | None = None) -> None:
         """Call a function with each other member, and one with each former member (None: the same)."""
         self._drop_forgotten()
@@ -192,7 +206,9 @@ class Listeners:
 
     def _drop_forgotten(self) -> None:
         """Remove the others whose banks don't exist any more; a line would create them again."""
-        gone = [memory for memory in (*self._others, *self._former) if not memory.store.exists(memory.bank)]
+        self._remove([memory for memory in (*self._others, *self._former) if not memory.store.exists(memory.bank)])
+
+    def _remove(self, gone: Collection[Memory]) -> None:
         self._members = [memory for memory in self._members if memory not in gone]
         self._others = [memory for memory in self._others if memory not in gone]
         self._former = [memory for memory in self._former if memory not in gone]

@@ -153,6 +153,25 @@ def test_a_bank_that_is_forgotten_while_a_reply_is_written_is_not_created_again(
     assert [member["bank"] for member in members(memories["Mate"])] == ["cook", "mate"]  # type: ignore[index]
 
 
+def test_a_bank_in_which_a_chat_is_forgotten_while_a_reply_is_written_does_not_hear_it(
+    memories: dict[str, Memory],
+) -> None:
+    group = [memories["Captain"], memories["Cook"]]
+    with open_chat(memories["Cook"], "You said: hello.", "Again: hello.", "Soup.") as chat:
+        reply = Listeners(chat, group).say(chat, "Hello.")
+        memories["Captain"].forget(session="deck")
+        assert "".join(reply) == "You said: hello."
+        assert heard(memories["Captain"]) == []
+        memories["Captain"].observe("Hello?", speaker="Nora", session="deck")
+        reply = Listeners(chat, group).regenerate(chat)
+        memories["Captain"].forget(everything=True)
+        memories["Captain"].store.create("captain")  # another one of its name
+        assert "".join(reply) == "Again: hello."
+        assert heard(memories["Captain"]) == []
+        assert "".join(Listeners(chat, group).say(chat, "What is for dinner?")) == "Soup."
+    assert [text for _, text, _ in heard(memories["Captain"])] == ["What is for dinner?", "Soup."]
+
+
 def test_a_bank_that_cannot_be_written_does_not_keep_the_others_from_hearing(
     memories: dict[str, Memory], tmp_path: Path
 ) -> None:
