@@ -123,7 +123,13 @@ class NotFound(EverthreadError, LookupError):
 
 
 class StoreError(EverthreadError):
-    """A store failed."""
+    """A store failed.
+
+    Attributes:
+        bank: the bank that the message names; empty if it names none.
+    """
+
+    bank = ""
 
 
 class StoreUnavailable(StoreError):

@@ -15,6 +15,7 @@ from hashlib import sha256
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.common.json_logs import JSONFormatter
+from everthread.errors import BankDamaged, BankMoved, BankTooNew, StoreError
 from everthread.server import path_segments
 from everthread.server.metrics import Metrics
 
@@ -22,6 +23,7 @@ access_log = logging.getLogger("everthread.access")
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+ERRORS_OF_BANKS = (BankDamaged, BankMoved, BankTooNew)
 UNKNOWN_ROUTE = "-"  # the label of unknown paths, so that clients can't create labels
 
 
@@ -30,6 +32,7 @@ def install(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JSONFormatter())
     handler.addFilter(_is_no_cancellation)
+    handler.addFilter(_withhold_bank_ids)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("everthread").setLevel(level.upper())
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each attempt to reach a database that is down
@@ -40,6 +43,21 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
     is_traceback = record.getMessage().rstrip().endswith(CancelledError.__name__)
     return record.name != "uvicorn.error" or not (isinstance(error, CancelledError) or is_traceback)
+
+
+def _withhold_bank_ids(record: logging.LogRecord) -> bool:
+    """Replace errors that name a bank, or the file of one, in the arguments of a message. Return True."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(map(_describe, record.args))
+    return True
+
+
+def _describe(argument: object) -> object:
+    """Describe an error of a bank by the system's own words for it, or its type, and the bank's digest."""
+    if not isinstance(argument, StoreError) or not (argument.bank or isinstance(argument, ERRORS_OF_BANKS)):
+        return argument
+    reason = str(argument.__cause__ or type(argument).__name__).strip().partition("\n")[0]
+    return f"{reason} (bank {hash_bank_id(argument.bank)})" if argument.bank else reason
 
 
 def hash_bank_id(bank: str) -> str:

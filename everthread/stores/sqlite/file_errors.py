@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from everthread.errors import BadInput, BankDamaged, EverthreadError, StoreUnavailable
+from everthread.errors import BadInput, BankDamaged, EverthreadError, StoreError, StoreUnavailable
 
 LOCK_TIMEOUT_S = 60.0  # for other writers; a write takes milliseconds, so only a stuck process exceeds it
 
@@ -42,7 +42,10 @@ def map_errors(bank: str, path: Path, outcome: str = "") -> Iterator[None]:
     except EverthreadError:
         raise
     except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
-        raise _explain(bank, path, error, outcome) from error
+        explained = _explain(bank, path, error, outcome)
+        if isinstance(explained, StoreError):
+            explained.bank = bank
+        raise explained from error
 
 
 def _explain(bank: str, path: Path, error: Exception, outcome: str) -> EverthreadError:
