@@ -11,6 +11,7 @@ import click
 from everthread import config, factory
 from everthread.bank import deletion
 from everthread.cli.common import confirm, decode_utf8, json_option, pluralize, show_json, yes_option
+from everthread.cli.forget import show_left_backups
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import ConfigError, NotFound
 from everthread.server import kept_uploads
@@ -179,12 +180,14 @@ def remove(ctx: click.Context, /, name: str, banks: str, yes: bool) -> None:
         if banks == "forget" and not yes:
             confirm(f"Forget everything of {account.name} ({size}) for good?")
         people.set_locked(account, True)
+        left: dict[str, None] = {}  # the backups that still hold a bank
         for bank in account.owned(store.banks()) if banks == "forget" else ():
-            deletion.forget(store, bank, "bank", None)
+            left |= dict.fromkeys(deletion.forget(store, bank, "bank", None).backups)
         people.remove(account)
         remove_own_characters(account)
         kept_uploads.discard_of_caller(kept_uploads.name_account(account))
     click.echo(f"removed {account.name}; {'forgotten' if banks == 'forget' else 'kept'}: {size}")
+    show_left_backups(left)
 
 
 def _ask_password() -> str:

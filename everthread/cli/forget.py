@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,7 +92,12 @@ def show_receipt(receipt: Receipt, as_json: bool) -> None:
         return
     also = name_backups(receipt.cleared_backups)
     click.echo(f"forgotten: {pluralize(receipt.lines, 'line')}{also}, {receipt.forgotten_at:%Y-%m-%d %H:%M:%S} UTC")
-    for folder in receipt.backups:
+    show_left_backups(receipt.backups)
+
+
+def show_left_backups(folders: Iterable[str]) -> None:
+    """Print the backups that still hold what was forgotten."""
+    for folder in folders:
         click.echo(f"still in {folder}, until the next: everthread backup {Path(folder).parent}")
 
 

@@ -13,6 +13,7 @@ from everthread import Memory
 from everthread.cli.main import main
 from everthread.server.people.directory import PeopleDirectory
 from everthread.testing import HashEmbedder
+from everthread.transfer.backup import back_up
 
 PASSWORD = "violet harbour"
 
@@ -96,3 +97,14 @@ def test_an_account_is_linked_to_a_person_at_the_provider(
     assert people.identities.find_account("https://login.example.org", "s-1") == zoe
     assert "there is no account" in run(store, "link", "nobody", "s-2").stderr
     assert people.identities.find_account("https://login.example.org", "s-2") is None
+
+
+def test_removing_an_account_names_the_backups_that_still_hold_its_banks(tmp_path: Path) -> None:
+    store = tmp_path / "banks"
+    with Memory.open("zoe", store=store, embedder=HashEmbedder(64)) as memory:
+        memory.observe("I sail.")
+        backup = back_up(memory.store, tmp_path / "backups", ["zoe"]).folder
+    assert run(store, "add", "zoe", "--no-password", "--bank", "zoe").exit_code == 0
+    backup.parent.rename(tmp_path / "away")
+    removed = run(store, "remove", "zoe", "--banks", "forget", "--yes").stdout
+    assert f"still in {backup}, until the next: everthread backup {backup.parent}" in removed

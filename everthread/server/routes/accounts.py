@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import date
+from os.path import basename
 from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
@@ -62,10 +63,12 @@ class AccountChanges(RequestBody):
 
 
 class RemovalView(View):
-    """The numbers of banks and lines that were forgotten with an account."""
+    """The numbers of banks and lines that were forgotten with an account; backups: those that could not be reached, and
+    hold some of them until the next backup is made."""
 
     banks: int
     lines: int
+    backups: list[str]
 
 
 @router.get("", response_model=ItemList[AccountSummaryView])
@@ -113,12 +116,16 @@ def remove_account(
     account = people.accounts.get(name)
     _require_other(get_caller(request), account)
     people.set_locked(account, True)  # nothing more is said in its banks
-    removal = RemovalView(banks=0, lines=0)
+    removal = RemovalView(banks=0, lines=0, backups=[])
     if banks == "forget":
+        left: dict[str, None] = {}
         for bank in account.owned(services.store.banks()):
             with suppress(NotFound), conversations.pause_bank(bank, close=True):  # forgotten in the meantime
-                removal.lines += services.get_memory(bank).forget(everything=True).lines
+                receipt = services.get_memory(bank).forget(everything=True)
+                removal.lines += receipt.lines
                 removal.banks += 1
+                left |= dict.fromkeys(map(basename, receipt.backups))
+        removal.backups = list(left)
         drop_cached_texts()
     people.remove(account)
     remove_own_characters(account)

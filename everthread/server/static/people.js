@@ -122,8 +122,9 @@ async function removePerson({ name, banks, lines }) {
   ]);
   if (fate === null) return false;
   if (fate === "forget" && lines && !(await confirmForget(name, content))) return false;
-  await remove(`${accountPath(name)}?banks=${fate}`);
-  showNotice(t("people.removed", { name }));
+  const { backups } = await remove(`${accountPath(name)}?banks=${fate}`);
+  const left = backups.length ? ` ${t("receipt.backups")}: ${backups.join(", ")}` : "";
+  showNotice(t("people.removed", { name }) + left);
   return true;
 }
 

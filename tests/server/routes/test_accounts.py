@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from everthread.transfer.backup import back_up
 from server.problem import RAW, kind
 from server.routes.test_account import ORIGIN, PASSWORD, Site, app, site
 
@@ -60,14 +61,21 @@ def test_removing_an_account_keeps_or_forgets_its_banks(site: Site) -> None:
     for name in ("nora", "mia"):
         assert site.visit(name).post(f"banks/{name}/lines", json={"text": "I sail."}).status_code == 201
     assert kind(ann.delete("accounts/nora"), 422) == "invalid-request"
-    assert ann.delete("accounts/nora?banks=keep").json() == {"banks": 0, "lines": 0}
-    assert ann.delete("accounts/mia?banks=forget").json() == {"banks": 1, "lines": 1}
+    assert ann.delete("accounts/nora?banks=keep").json() == {"banks": 0, "lines": 0, "backups": []}
+    assert ann.delete("accounts/mia?banks=forget").json() == {"banks": 1, "lines": 1, "backups": []}
     store = site.app.state.services.store
     assert (store.exists("nora"), store.exists("mia")) == (True, False)
     again = {"name": "nora", "password": PASSWORD}
     assert "already" in ann.post("accounts", json=again).json()["detail"]
     assert ann.post("accounts", json={**again, "banks": ["nora"]}).json()["lines"] == 1
     assert ann.post("accounts", json={"name": "mia", "password": PASSWORD}).json()["lines"] == 0
+
+
+def test_removing_an_account_names_the_backups_that_still_hold_its_banks(site: Site, tmp_path: Path) -> None:
+    assert site.visit("mia").post("banks/mia/lines", json={"text": "I sail."}).status_code == 201
+    backup = back_up(site.app.state.services.store, tmp_path / "backups", ["mia"]).folder
+    backup.parent.rename(tmp_path / "away")
+    assert site.visit("ann").delete("accounts/mia?banks=forget").json()["backups"] == [backup.name]
 
 
 def test_removing_an_account_removes_the_files_that_it_keeps_for_an_import(
