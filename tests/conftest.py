@@ -169,7 +169,7 @@ def _nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory, no_ollama: st
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         monkeypatch.setenv("OLLAMA_HOST", no_ollama)  # no model of the user's is asked, either
         home = str(tmp_path_factory.getbasetemp() / "home")
-        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             monkeypatch.setenv(name, home)
         yield
 

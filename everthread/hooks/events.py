@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from everthread.client.client import Client
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import NotFound
+from everthread.hooks.stored_messages import StoredMessages
 from everthread.hooks.transcript import read_lines
 from everthread.types import Comparison, Filter
 
@@ -40,13 +41,15 @@ def recall(event: Event, memory: Memory | Client) -> dict[str, Any] | None:
 
 
 def remember(event: Event, memory: Memory | Client) -> None:
-    """Store what was said in the last turn, unless the bank is set to remember nothing. Raises OSError."""
+    """Store what was said since the last hook, unless the bank is set to remember nothing. Raises OSError."""
     path, session = _text(event, "transcript_path"), _text(event, "session_id")
     if not path or not session:
         return
-    lines = read_lines(Path(path).expanduser(), session)
-    if lines and _may_remember(memory):
-        memory.observe_many(lines)
+    stored = StoredMessages(memory.bank, session)
+    if lines := stored.select_new(read_lines(Path(path).expanduser(), session)):
+        if _may_remember(memory):
+            memory.observe_many(lines)
+        stored.record(lines)
 
 
 def end(event: Event, memory: Memory | Client) -> None:

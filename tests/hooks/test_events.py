@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hardship.loopback import serve_app
 
-from everthread import Client, Memory, NotFound
+from everthread import Client, Memory, NotFound, StoreUnavailable
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.hooks.events import HEADING, end, recall, remember
 from everthread.recipes.default import Default
@@ -20,6 +20,14 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
 SAID = "We deploy Heron with the script ship.sh."
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the state of hooks, which no other test uses."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # Linux
+    monkeypatch.setenv("HOME", str(tmp_path / "state"))  # macOS
+    return tmp_path / "state"
 
 
 @pytest.fixture(params=["memory", "client"])
@@ -68,6 +76,50 @@ def test_a_turn_is_kept_once_and_recalled_in_another_session(any_memory: Memory 
     assert added["hookEventName"] == "UserPromptSubmit"
     assert added["additionalContext"].startswith(f"{HEADING}\n\n[Friday, 20 November 2026, 12:00]\nuser: {SAID}")
     assert recall({"session_id": "one", "prompt": prompt}, any_memory) is None, "it is in the prompt already"
+
+
+def add_turn(transcript: Path, *texts: str) -> None:
+    at = datetime(2026, 11, 20, 13, tzinfo=UTC).isoformat()
+    rows = [
+        {"type": role, "message": {"role": role, "content": text}, "uuid": text, "timestamp": at}
+        for role, text in zip(("user", "assistant"), texts, strict=True)
+    ]
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write("".join(f"\n{json.dumps(row)}" for row in rows))
+
+
+def test_what_is_forgotten_is_not_stored_again_with_the_next_turn(
+    any_memory: Memory | Client, transcript: Path, state: Path
+) -> None:
+    event = {"session_id": "one", "transcript_path": str(transcript)}
+    remember(event, any_memory)
+    any_memory.forget(seq=1)
+    add_turn(transcript, "And Egret?", "With fly.sh.")
+    remember(event, any_memory)
+    assert lines_of(any_memory, "one") == ["Noted.", "And Egret?", "With fly.sh."]
+    any_memory.forget(everything=True)
+    add_turn(transcript, "Thanks.", "Gladly.")
+    end(event, any_memory)
+    assert lines_of(any_memory, "one") == ["Thanks.", "Gladly."]
+    kept = b"".join(path.read_bytes() + path.name.encode() for path in state.rglob("*") if path.is_file())
+    assert not any(word in kept for word in (b"Thanks", b"one", b"nora"))
+
+
+def test_what_could_not_be_stored_is_stored_with_the_next_turn(
+    memory: Memory, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = {"session_id": "one", "transcript_path": str(transcript)}
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteStore, "append", _fail)
+        with pytest.raises(StoreUnavailable):
+            remember(event, memory)
+    add_turn(transcript, "And Egret?", "With fly.sh.")
+    remember(event, memory)
+    assert lines_of(memory, "one") == [SAID, "Noted.", "And Egret?", "With fly.sh."]
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise StoreUnavailable("the disk is full")
 
 
 @pytest.mark.parametrize("prompt", ["", "  ", "/compact deploy Heron ship.sh", "quantum chromodynamics", None, 7])
