@@ -101,7 +101,7 @@ class ConversationMemory:
             return None
         with self._use(bank) as lineage:
             if not turn.upstream_has_history:
-                return lineage.begin(turn.messages, session)
+                return lineage.begin(turn.messages, session, is_resent=True)
             resumed = lineage.resume(turn.messages, turn.response, session)
         return None if resumed is None else self._add_recalled(bank, resumed)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from everthread.bank.corrections import build_correction
+from everthread.bank.deletion import has_forgotten_since
 from everthread.bank.line_validation import MAX_TEXT_CHARS, check_text
 from everthread.bank.line_versions import get_recorded
 from everthread.bank.recorded_lines import is_recorded
@@ -25,6 +26,8 @@ from everthread.server.proxy.transcript import Transcript, is_dated
 from everthread.server.proxy.turn import META_PARTIAL, Turn, find_latest_turn
 from everthread.stores.pin_setting import pinned_seqs
 from everthread.types import Line, Metadata, NewLine, now
+
+FORGOTTEN_LATELY = timedelta(days=1)  # for this long, a client probably still shows what was forgotten
 
 
 class Lineage:
@@ -42,7 +45,9 @@ class Lineage:
         self._sessions = SessionFinder(memory, self._replies)
         self._lock = threading.Lock()
 
-    def begin(self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "") -> Turn:
+    def begin(
+        self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "", *, is_resent: bool = False
+    ) -> Turn:
         """Store what is new in a request, and discard what the client has discarded, in one transaction.
 
         Args:
@@ -50,6 +55,8 @@ class Lineage:
                 without text names a reply by the id in its metadata.
             session: the session, if the client names it; None: it is recognised by its replies.
             reply: the reply, if it is known already.
+            is_resent: whether the client sends earlier messages because the API has no history. If something was
+                forgotten lately, they are left out unless the bank knows them: it may be what was forgotten.
 
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
@@ -58,7 +65,7 @@ class Lineage:
         with self._lock:
             transcript, plan = self._make_plan(messages, session, reply)
             follows = _follows_dated_line(plan, transcript)
-            if not self._stores_history:
+            if not self._stores_history or (is_resent and plan.added and self._has_forgotten_lately()):
                 plan.added = [
                     item for item in plan.added if isinstance(item, Line) or (follows and item.role == "user")
                 ]
@@ -66,6 +73,9 @@ class Lineage:
                 last, newest_at = transcript.current[plan.keep - 1].said_at, messages[-1].said_at or now()
                 plan.added = _estimate_times(plan.added, last, newest_at)
             return self._apply(transcript, plan, messages[-1])
+
+    def _has_forgotten_lately(self) -> bool:
+        return has_forgotten_since(self.memory.store, [self.memory.bank], now() - FORGOTTEN_LATELY)
 
     def preview(self, messages: Sequence[ChatMessage], session: str | None = None) -> tuple[int | None, frozenset[int]]:
         """Find out what a request contains that is stored already, and change nothing.

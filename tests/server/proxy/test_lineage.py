@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from everthread import Filter, Line, Memory
 from everthread.bank.corrections import sort_by_position
 from everthread.common.keys import META_UNDATED, SETTING_PINNED
+from everthread.server.proxy import lineage as lineage_module
 from everthread.server.proxy.lineage import Lineage
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.session_finder import MAX_CANDIDATE_SESSIONS
@@ -728,6 +730,27 @@ def test_a_reply_that_came_just_before_the_next_message_was_sent_comes_back(memo
         turn = say(lineage, history, f"Question {number}?", f"Answer {number}.")
     assert texts(memory, turn) == [*OVERLAPPING, "Question 1?", "Answer 1.", "Question 2?", "Answer 2."]
     assert not any(META_UNDATED in line.metadata for line in memory.lines())
+
+
+@pytest.mark.parametrize("session", [None, "named"])
+@pytest.mark.parametrize("everything", [False, True], ids=["session", "bank"])
+def test_a_forgotten_conversation_that_is_sent_again_within_a_day_is_not_stored_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, session: str | None, everything: bool
+) -> None:
+    said = [user("A secret?"), bot("Answer 1."), user("Question 2?"), bot("Answer 2.")]
+    first = Lineage(memory).begin([*said, user("Question 3?")], session, is_resent=True)
+    assert texts(memory, first) == ["A secret?", "Answer 1.", "Question 2?", "Answer 2.", "Question 3?"]
+    memory.forget(everything=True) if everything else memory.forget(session=first.line.session)
+    lineage, history = Lineage(memory), [*said, user("Question 3?"), bot("Answer 3.")]
+    for number in (4, 5):
+        turn = lineage.begin([*history, user(f"Question {number}?")], session, is_resent=True)
+        lineage.finish(turn, f"Answer {number}.")
+        history += [user(f"Question {number}?"), bot(f"Answer {number}.")]
+    assert texts(memory, turn) == ["Question 4?", "Answer 4.", "Question 5?", "Answer 5."]
+    assert memory.stats().lines == 4
+    monkeypatch.setattr(lineage_module, "FORGOTTEN_LATELY", timedelta(0))
+    other = lineage.begin([user("Before the proxy?"), bot("Yes."), user("Now?")], None, is_resent=True)
+    assert texts(memory, other) == ["Before the proxy?", "Yes.", "Now?"]
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["retracted", "forgotten"])
