@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,8 +19,9 @@ from everthread.common.undo import undo_on_error
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.server import kept_uploads
+from everthread.server.conversations.reply_stream import CHECK_INTERVAL_S
 from everthread.server.idempotency import StreamedIdempotency
-from everthread.server.permissions import ReadMemory, WriteLazyMemory
+from everthread.server.permissions import ReadMemory, WriteLazyMemory, build_check
 from everthread.server.routes.api_router import create_router
 from everthread.server.routes.imports import UPLOAD_PATTERN, get_upload_name
 from everthread.server.transfer_schemas import DateOrder, FileContentsView, ImportView
@@ -159,6 +161,7 @@ DOWNLOAD = {"Content-Disposition": "attachment"}  # a browser must not open HTML
     responses={200: {"content": {**EXPORT_CONTENT, ZIP: {"schema": {"type": "string", "format": "binary"}}}}},
 )
 def export(
+    request: Request,
     memory: ReadMemory,
     format: Annotated[str, Query(description=f"{', '.join(EXPORT_FORMATS)}. Only jsonl has everything.")] = "jsonl",
     session: Annotated[str | None, Query(description="Only this session.")] = None,
@@ -170,12 +173,24 @@ def export(
     if zip:
         return _export_zip(memory, format, session, retracted)
     texts = exporting.export(memory, format, session=session, retracted=retracted)
-    return StreamingResponse(_join(texts), media_type=find_format(format).media_type, headers=DOWNLOAD)
+    chunks = _join(texts, build_check(request))
+    return StreamingResponse(chunks, media_type=find_format(format).media_type, headers=DOWNLOAD)
 
 
-def _join(texts: Iterator[str]) -> Iterator[str]:
+def _join(texts: Iterator[str], check: Callable[[], None] | None) -> Iterator[str]:
+    """Yield texts joined to chunks.
+
+    Args:
+        texts: rows or other small parts.
+        check: raises Problem once the caller may not go on, so that the response is cut off; None if nothing is to be
+            checked.
+    """
+    checked_at = time.monotonic()
     while chunk := "".join(islice(texts, CHUNK_LINES)):
         yield chunk
+        if check is not None and time.monotonic() - checked_at >= CHECK_INTERVAL_S:
+            check()
+            checked_at = time.monotonic()
 
 
 def _export_zip(memory: Memory, format: str, session: str | None, retracted: bool) -> StreamingResponse:

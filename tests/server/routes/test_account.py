@@ -14,12 +14,14 @@ from fastapi.testclient import TestClient
 from hardship import llm
 from hardship.loopback import serve_app
 
+from everthread import Memory, NewLine
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.conversations import reply_stream
 from everthread.server.keys import KeyStore
 from everthread.server.people.directory import PeopleDirectory
+from everthread.server.routes import transfer
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -197,6 +199,21 @@ def test_a_running_reply_is_cut_when_its_reader_is_signed_out_everywhere_or_lock
                 last = read_until_cut(cut, headers)
                 assert last.startswith("error"), last
                 assert "urn:everthread:unauthorized" in last
+
+
+def test_a_running_export_is_cut_when_its_key_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "CHECK_INTERVAL_S", 0.0)
+    with closing(SQLiteStore(tmp_path)) as store:
+        app = create_app(Services(store, HashEmbedder(64), None, Default()), Settings(key_required=True))
+        Memory("nora", store, HashEmbedder(64), Default()).observe_many([NewLine("Sail" + "." * 9000)] * 1000)
+        keys: KeyStore = app.state.authenticator.keys
+        address, headers = "/api/v1/banks/nora/export", {"X-Api-Key": keys.create("program", ["nora"])}
+        with serve_app(app) as url, httpx.stream("GET", url + address, headers=headers) as export:
+            parts = export.iter_bytes()
+            next(parts)
+            keys.revoke("program")
+            with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+                b"".join(parts)
 
 
 def test_on_this_machine_nothing_of_it_is_needed(api: TestClient) -> None:
