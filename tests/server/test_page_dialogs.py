@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import BytesIO
 from pathlib import Path
 
@@ -173,6 +174,9 @@ def test_a_character_is_edited_with_a_cropped_picture_and_a_preview(page: Page, 
     page.click("#open-characters")
     page.get_by_label("Edit Ilse").click()
     editor = page.get_by_role("dialog", name="Edit Ilse")
+    name = editor.get_by_role("textbox", name="Name", exact=True)
+    expect(name).not_to_be_editable()
+    expect(name).to_have_accessible_description(re.compile("The name stays as it is"))
     picture = editor.locator("input[type=file]")
     picture.set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"})
     expect(editor.get_by_role("alert")).to_contain_text("a.png isn't a picture that this browser can read")

@@ -75,7 +75,7 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
         ),
       );
       form.elements.name.required = true;
-      form.elements.name.readOnly = Boolean(character.name) && !fresh;
+      if (character.name && !fresh) fixName(form.elements.name);
       return form;
     },
     { wide: true },
@@ -86,6 +86,13 @@ export function editCharacter(character, { fresh = false, more = () => null } = 
     const label = formField(field, character);
     return field[0] === "name" || field[0] === "nickname" ? label : h("div", { class: "with-placeholders" }, label, placeholderButtons(label));
   }
+}
+
+/** Make the name read-only, and say why. */
+function fixName(field) {
+  field.readOnly = true;
+  field.setAttribute("aria-describedby", "fixed-name");
+  field.closest("label").after(h("p", { class: "small", id: "fixed-name" }, t("card.fixed_name")));
 }
 
 const PLACEHOLDERS = [
