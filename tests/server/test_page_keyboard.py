@@ -379,6 +379,12 @@ def test_every_setting_is_changed_and_a_model_connected(
     expect(settings).to_be_visible()
     keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("lang", "fr")
+    expect(page.get_by_role("dialog", name="Réglages")).to_be_visible()
+    keyboard.expect_at("Langue")
+    keyboard.press("Escape")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 def test_a_history_is_imported_searched_and_read_by_month(page: Page, url: str, keyboard: Keyboard) -> None:

@@ -136,6 +136,7 @@ def test_the_language_changes_in_the_settings_without_losing_what_is_typed(page:
     page.click("#open-settings")
     page.get_by_label("Language").select_option("fr")
     expect(page.locator("html")).to_have_attribute("lang", "fr")
+    page.get_by_role("dialog", name="Réglages").get_by_label("Fermer").click()
     expect(page.locator("#message")).to_have_value("J'aime la mer.")
     page.locator("#views button").nth(1).click()
     page.evaluate(RECORD_TEXTS)

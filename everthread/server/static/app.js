@@ -337,6 +337,7 @@ const start = withErrors(async () => {
   if (!serverInfo.incognito && chat.state) emit("state", chat.state);
   performance.mark("whole");
   document.documentElement.dataset.ready = "";
+  if (history.state?.settings) byId("open-settings").click(); // the language was changed there
   setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
   setTimeout(() => navigator.serviceWorker?.register("/serviceworker.js").catch(() => {}), OVERLAYS_DELAY_MS);
 });

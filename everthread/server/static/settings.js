@@ -32,6 +32,8 @@ const THEMES = [
 ];
 
 export function openSettings(serverInfo, chat) {
+  const { settings: isBack, ...place } = history.state ?? {};
+  history.replaceState(place, "");
   return openDialog(
     t("settings.title"),
     (close) => [
@@ -50,7 +52,7 @@ export function openSettings(serverInfo, chat) {
         "section",
         {},
         h("h3", {}, t("settings.appearance")),
-        languageSelect(),
+        languageSelect(isBack),
         select(t("settings.theme"), THEMES, getPref("theme") ?? "", setTheme),
         hasKey() && keyRow(),
       ),
@@ -95,11 +97,18 @@ function slider([name, label, min, max, step, initial, hint]) {
   return h("div", { class: "slider", title: hint }, h("span", {}, label), range, shown, reset);
 }
 
-/** The page is loaded again in another language: at once after a click, but the keys may still pass other languages. */
-function languageSelect() {
+/** The page is loaded again in another language: at once after a click, but the keys may still pass other languages. The
+ * settings open again then, with the focus on this row. */
+function languageSelect(isBack) {
   let isTyping = false;
-  const row = select(t("settings.language"), Object.entries(languages), language, (code) => isTyping || setLanguage(code));
-  const apply = ({ target: { value } }) => value === language || setLanguage(value);
+  const change = (code) => {
+    if (code === language) return;
+    history.replaceState({ ...history.state, settings: true }, "");
+    setLanguage(code);
+  };
+  const row = select(t("settings.language"), Object.entries(languages), language, (code) => isTyping || change(code));
+  const apply = ({ target }) => change(target.value);
+  row.lastChild.autofocus = isBack;
   row.addEventListener("keydown", (event) => (isTyping = event.key !== "Enter") || apply(event));
   row.addEventListener("pointerdown", () => (isTyping = false));
   row.addEventListener("focusout", apply);
