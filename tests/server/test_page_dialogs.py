@@ -152,7 +152,7 @@ def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str, t
     with (tmp_path / "large.png").open("wb") as large:
         large.truncate(9 << 20)
     file.set_input_files(tmp_path / "large.png")
-    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("large.png is 9.0 MB")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("large.png: It has 9.0 MB")
     page.evaluate(drop, json.dumps(CARD))
     page.get_by_label("Chat with Ines").click()
     expect(page.locator("#character-name")).to_have_text("Ines")

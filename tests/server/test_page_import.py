@@ -142,6 +142,39 @@ def test_chats_with_a_card_go_to_the_open_character_and_the_card_is_named(page: 
     character_library.remove("Rei")
 
 
+def test_a_broken_card_keeps_no_other_file_out(tab: Page, url: str) -> None:
+    visit(tab, url, "broken-card")
+    broken = {"name": "broken.json", "mimeType": "", "buffer": b'{"spec": "chara_card_v2", "data": {"name":'}
+    cards: list[Payload] = [
+        {
+            "name": f"{name}.json",
+            "mimeType": "",
+            "buffer": json.dumps({"spec": "chara_card_v2", "data": {"name": name}}).encode(),
+        }
+        for name in ("Ada", "Bo")
+    ]
+    dialog = drop(tab, broken, cards[0], whatsapp())
+    expect(dialog).to_contain_text("Added to your characters: Ada")
+    expect(dialog).to_contain_text("1 file can’t be readbroken.json: The file is damaged or cut off.")
+    dialog.get_by_role("button", name="Import 2 messages").click()
+    expect(dialog.locator(".headline")).to_have_text("2 messages imported.")
+    dialog.get_by_role("button", name="Close").last.click()
+    drop(tab, broken, cards[1])
+    expect(tab.locator("#notices")).to_have_text(
+        "broken.json: The file is damaged or cut off. Download or export it again."
+    )
+    tab.click("#open-characters")
+    gallery = tab.get_by_role("dialog", name="Characters")
+    expect(gallery.get_by_role("heading", name="Bo")).to_be_visible()
+    for name in ("Ada", "Bo"):
+        character_library.remove(name)
+    gallery.locator("input[type=file]").set_input_files([broken, *cards])  # type: ignore[arg-type]
+    expect(gallery.get_by_role("alert")).to_contain_text("broken.json: The file is damaged")
+    expect(gallery.get_by_role("heading", name="Bo")).to_be_visible()
+    for name in ("Ada", "Bo"):
+        character_library.remove(name)
+
+
 def test_an_import_is_undone_and_other_messages_stay(page: Page, url: str) -> None:
     visit(page, url, "undone")
     web.post(f"{url}/api/v1/banks/undone/lines", json={"text": "I have a green kite."}).raise_for_status()

@@ -5,6 +5,7 @@ import { hasText, t } from "./words.js";
 
 const API_ROOT = "/api/v1";
 const KEY_STORAGE = "everthread key";
+export const FINAL_STATUS = [413, 415, 422]; // of a file that is refused, however often it is sent
 
 const underWay = new Map(); // the path of each request that has no response yet, by its promise
 let promptForKey = async () => null;

@@ -283,11 +283,13 @@ acceptDrops(document.body, (files) => emit("files-chosen", files));
 on(
   "files-chosen",
   withErrors(async (files) => {
-    const [{ importCard, isCard }, { openImport }] = await Promise.all([loadOverlays(), loadImport()]);
+    const [{ importCards, isCard, refuseCards }, { openImport }] = await Promise.all([loadOverlays(), loadImport()]);
     const chats = [];
-    const added = [];
-    for (const file of files) (await isCard(file)) ? added.push((await importCard(file))?.name) : chats.push(file);
-    if (chats.length) await openImport(chats, added.filter(Boolean));
+    const cards = [];
+    for (const file of files) ((await isCard(file)) ? cards : chats).push(file);
+    const { names, broken } = await importCards(cards);
+    if (chats.length) await openImport(chats, names, broken);
+    else refuseCards(broken);
   }),
 );
 

@@ -1,6 +1,6 @@
 // The gallery of characters, and the import of character cards (JSON or PNG).
 
-import { bankPath, get, post, remove, request } from "./api.js";
+import { bankPath, FINAL_STATUS, get, post, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { UNNAMED } from "./banknames.js";
 import { openBankOf } from "./characterbanks.js";
@@ -33,12 +33,14 @@ export function openGallery(chat) {
       const file = h("input", {
         type: "file",
         accept: ".json,.png,application/json,image/png",
+        multiple: true,
         "aria-label": t("gallery.card"),
         hidden: true,
       });
       const importAll = withErrors(async (files) => {
-        for (const file of files) await importCard(file);
+        const { broken } = await importCards(files);
         await draw();
+        refuseCards(broken);
       });
       file.addEventListener("change", () => importAll([...file.files]));
       acceptDrops(body, importAll);
@@ -157,14 +159,33 @@ async function exportCard({ name, has_picture: png }) {
   download(await response.blob(), `${name.replaceAll(/[^\p{L}\p{N} _-]/gu, "_")}.${format}`);
 }
 
-export async function importCard(file) {
+/** Import cards; those that can't be read keep no other one out. Resolves to the names of the characters that were added,
+ * and to the files that can't be read, each with the reason. */
+export async function importCards(files) {
+  const names = [];
+  const broken = [];
+  for (const file of files) {
+    try {
+      const character = await importCard(file);
+      if (character) names.push(character.name);
+    } catch (error) {
+      if (error.status !== undefined && !FINAL_STATUS.includes(error.status)) throw error;
+      broken.push([file, error.message]);
+    }
+  }
+  return { names, broken };
+}
+
+/** Show which cards can't be read. */
+export function refuseCards(broken) {
+  if (broken.length) throw new Error(broken.map(([{ name }, reason]) => `${name}: ${reason}`).join(" "));
+}
+
+async function importCard(file) {
   if (file.size > MAX_CARD_BYTES)
-    throw new Error(t("gallery.too_large", { file: file.name, size: formatNumber(file.size / 2 ** 20, ONE_DECIMAL) }));
+    throw new Error(t("gallery.too_large", { size: formatNumber(file.size / 2 ** 20, ONE_DECIMAL) }));
   const type = /\.png$/i.test(file.name) || file.type === "image/png" ? "image/png" : "application/json";
-  const character = await postCard(file, type).catch((error) => {
-    error.message = `${file.name}: ${error.message}`;
-    throw error;
-  });
+  const character = await postCard(file, type);
   if (!character) return null;
   emit("characters", character.name);
   showNotice(t("gallery.added", { name: character.name }));

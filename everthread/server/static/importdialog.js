@@ -16,10 +16,10 @@ const MAX_NAME_CHARS = 60;
 const SOURCES = ["chatgpt", "claude", "whatsapp", "telegram", "discord", "messenger", "imessage", "others", "text"];
 
 /** Import files, in a dialog. Resolves when it is closed; what is under way then is stopped. characters: the names of
- * those whose cards were among the files. */
-export function openImport(files, characters) {
+ * those whose cards were among the files. broken: the cards that can't be read, each with the reason. */
+export function openImport(files, characters, broken) {
   const { bank } = route;
-  const uploads = files.map((file) => new Upload(file, bank));
+  const uploads = [...broken, ...files.map((file) => [file])].map(([file, refusal]) => new Upload(file, bank, refusal));
   const stop = new AbortController();
   let running = null;
   const closed = openDialog(t("import.title"), (close, body) => {

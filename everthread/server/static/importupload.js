@@ -1,28 +1,26 @@
 // A file of earlier chats: it is sent to the server, which keeps it for some minutes, and imported from there.
 
-import { bankPath, post, Problem, randomId, readEvents, remove, request } from "./api.js";
+import { bankPath, FINAL_STATUS, post, Problem, randomId, readEvents, remove, request } from "./api.js";
 import { zipFolder } from "./importfolder.js";
 import { formatNumber, ONE_DECIMAL, t } from "./words.js";
 
 const MAX_FILE_BYTES = 1e9; // of the server
 const BYTES_PER_GB = 1e9;
 const MAX_NAME_CHARS = 200; // of the server, too
-const FINAL_STATUS = [413, 415, 422]; // of a file that is refused, however often it is sent
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** contents: what the server found in it. refusal: why it can't be read. choices: {speaker, assistant, sessions (null:
  * all), messages}. counts: those of its import, once its messages are stored. */
 export class Upload {
   contents = null;
-  refusal = null;
   choices = null;
   counts = null;
   #id = randomId();
   #zone = ZONE;
   #isKept = false; // or may be
 
-  constructor(file, bank) {
-    Object.assign(this, { file, bank, name: file.name.slice(-MAX_NAME_CHARS) });
+  constructor(file, bank, refusal = null) {
+    Object.assign(this, { file, bank, refusal, name: file.name.slice(-MAX_NAME_CHARS) });
   }
 
   /** Make an archive of a folder, which can't be sent. */
@@ -82,7 +80,7 @@ export class Upload {
   /** Note why the file can't be read; throw an error that has another cause. */
   #refuse(error) {
     if (!FINAL_STATUS.includes(error.status)) throw error;
-    this.refusal = error.fault ?? error.message;
+    this.refusal = error.fault || error.message;
   }
 
   /** Have the server remove it; otherwise it does so later. */

@@ -1,7 +1,7 @@
 // Dialogs, and the transcript view that takes the chat's place. Loaded lazily.
 
 export { findAllowedBank, openBanks } from "./banks.js";
-export { importCard, isCard, openGallery } from "./characters.js";
+export { importCards, isCard, openGallery, refuseCards } from "./characters.js";
 export { askChoice, askForget, askKey, confirmForget, editText, showReceipt } from "./dialogs.js";
 export { alsoForgets, changeEach, CORRECTING, forgetCopies } from "./groupcopies.js";
 export { editParticipants } from "./groupforms.js";
