@@ -166,8 +166,8 @@ class ModelError(EverthreadError):
         public: the message without the address of the model's server.
     """
 
-    def __init__(self, message: str = "", public: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "", public: str | None = None, *, reason: str = "") -> None:
+        super().__init__(message, reason=reason)
         self.public = message if public is None else public
 
 

@@ -160,7 +160,7 @@ def read(path: str | Path) -> Character:
     path = Path(path)
     raw, where, remedy = read_bytes(path), "", "give a card's JSON in UTF-8, or a PNG picture that holds one"
     if not raw.strip():
-        raise file_error(path, where, "the file is empty", remedy)
+        raise file_error(path, where, "the file is empty", remedy, reason="empty-file")
     if png_text.is_png(raw):
         raw, where = _read_picture_card(raw, path)
     elif path.suffix.lower() == PNG:
@@ -168,7 +168,8 @@ def read(path: str | Path) -> Character:
     try:
         return from_card(parse_json(raw.decode("utf-8-sig"), path))
     except UnicodeDecodeError:
-        raise file_error(path, where, "this is neither JSON in UTF-8 nor a PNG picture", remedy) from None
+        what = "this is neither JSON in UTF-8 nor a PNG picture"
+        raise file_error(path, where, what, remedy, reason="no-card") from None
     except BadFile:
         raise
     except BadInput as error:
@@ -250,7 +251,8 @@ def _read_picture_card(raw: bytes, path: Path) -> tuple[bytes, str]:
     try:
         return base64.b64decode(b"".join(texts[keyword].split()), validate=True), where
     except binascii.Error as error:
-        raise file_error(path, where, f"not base64 ({error})", "take another copy of the picture") from None
+        remedy = "take another copy of the picture"
+        raise file_error(path, where, f"not base64 ({error})", remedy, reason="damaged-file") from None
 
 
 def _build_texts(character: Character, version: int) -> dict[str, bytes]:

@@ -28,7 +28,8 @@ def is_png(raw: bytes) -> bool:
 
 def not_png_error(path: Path) -> BadFile:
     """Build the error for a file that is no PNG picture."""
-    return file_error(path, "", "this is no PNG picture", "give one as it was downloaded, and not renamed or converted")
+    remedy = "give one as it was downloaded, and not renamed or converted"
+    return file_error(path, "", "this is no PNG picture", remedy, reason="no-png")
 
 
 def read_texts(raw: bytes, path: Path) -> dict[str, bytes]:
@@ -81,5 +82,6 @@ def _read_chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
         chunks: list[Chunk] = list(png.Reader(file=file).chunks())
     except png.Error as error:  # a wrong signature or checksum, or the file ends too soon
         reason = " ".join(map(str, error.args)).rstrip(".")
-        raise file_error(path, "", f"a damaged PNG ({reason})", "take another copy of the picture") from None
+        what, remedy = f"a damaged PNG ({reason})", "take another copy of the picture"
+        raise file_error(path, "", what, remedy, reason="damaged-file") from None
     return chunks, file.read()

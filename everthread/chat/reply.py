@@ -113,7 +113,7 @@ class Reply(Iterator[str]):
         while not self._finished:
             if self._stream_ended:
                 if self._finish() and not self.text.strip():
-                    raise LLMUnavailable("the model gave an empty reply; ask again")
+                    raise LLMUnavailable("the model gave an empty reply; ask again", reason="reply-empty")
                 break
             try:
                 piece = self._next_piece()

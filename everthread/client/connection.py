@@ -245,10 +245,10 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     kind_by_name = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     default = BadInput if status < 500 else StoreError
     kind = kind_by_name or ERRORS_BY_STATUS.get(status, default)
-    if issubclass(kind, errors.ModelError):
-        return kind(detail)
     message, path, values = (document.get(name) for name in ("message", "path", "values"))
     where, remedy, option, reason = (str(document.get(name) or "") for name in ("where", "remedy", "option", "reason"))
+    if issubclass(kind, errors.ModelError):
+        return kind(detail, reason=reason)
     return kind(
         message if isinstance(message, str) else detail,
         path=None if path is None else str(path),

@@ -75,12 +75,12 @@ class LLMErrors:
         if (error := event.get("error")) or event.get("object") == "error":
             fields = error if isinstance(error, dict) else event
             problem = f"failed during its reply{_format_codes(fields.get('code'), fields.get('type'))}"
-            raise self._build(LLMUnavailable, problem, "try again, or check its server's log")
+            raise self._build(LLMUnavailable, problem, "try again, or check its server's log", reason="llm-failed")
 
     def cut_error(self, cause: str = "") -> LLMUnavailable:
         """Return the error for a connection that broke during the reply."""
         message = f"disconnected in the middle of its reply{_format_codes(cause)}"
-        return self._build(LLMUnavailable, message, "try again")
+        return self._build(LLMUnavailable, message, "try again", reason="reply-cut")
 
     def silence_error(self, timeout: float) -> LLMUnavailable:
         """Return the error for a server that sent nothing for `timeout` seconds."""
@@ -122,13 +122,16 @@ class LLMErrors:
         delay_s = error.retry_after
         retry_hint = f"try again in {delay_s:.0f} seconds" if delay_s >= 1 else "try again later"
         if error.status == 429:
-            return self._build(LLMUnavailable, f"is overloaded, or your quota is used up{codes}", retry_hint)
-        return self._build(LLMUnavailable, f"failed{codes}", f"{retry_hint}, or check its server's log")
+            problem = f"is overloaded, or your quota is used up{codes}"
+            return self._build(LLMUnavailable, problem, retry_hint, reason="llm-overloaded")
+        remedy = f"{retry_hint}, or check its server's log"
+        return self._build(LLMUnavailable, f"failed{codes}", remedy, reason="llm-failed")
 
-    def _build(self, kind: type[Kind], problem: str, remedy: str, public: str = "") -> Kind:
+    def _build(self, kind: type[Kind], problem: str, remedy: str, public: str = "", reason: str = "") -> Kind:
         """Build an error. Its message names the server's address; its public text, `public` if given, doesn't."""
         model = f"language model {self._model!r}"
-        return kind(f"{model} at {self._url} {problem}; {remedy}", f"{model} {public or problem}; {remedy}")
+        message, public = f"{model} at {self._url} {problem}; {remedy}", f"{model} {public or problem}; {remedy}"
+        return kind(message, public, reason=reason)
 
 
 def redact_url(url: str) -> str:

@@ -110,14 +110,14 @@ def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
     detail = next((message + DOCTOR_HINT for kind, message in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
     if detail is not None:
         return build_document(get_status(error), name, detail)
+    reason: dict[str, object] = {"reason": error.reason, "values": error.values} if error.reason else {}
     if isinstance(error, errors.ModelError):
-        return build_document(get_status(error), name, error.public)
+        return build_document(get_status(error), name, error.public, **reason)
     fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
     fields |= {"message": error.message, "remedy": error.remedy, "option": error.option}
     parts: dict[str, object] = dict(filter(itemgetter(1), fields.items())) if error.path or error.option else {}
-    if error.reason:
-        parts |= {"reason": error.reason, "values": error.values}
-    return build_document(get_status(error), name, error.render(render_parameter, to_file_name), **parts)
+    detail = error.render(render_parameter, to_file_name)
+    return build_document(get_status(error), name, detail, **parts, **reason)
 
 
 def render_parameter(option: str) -> str:

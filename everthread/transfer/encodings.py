@@ -64,12 +64,13 @@ def build_error(path: Path, where: str, error: UnicodeDecodeError) -> BadFile:
     words = propose(error.object[begin : begin + SAMPLE_BYTES])
     what = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
     if not words:
-        return file_error(path, where, what, "save the file as UTF-8")
+        return file_error(path, where, what, "save the file as UTF-8", reason="unreadable-text")
     proposals = " or ".join(f"{name} ({shown})" for name, shown in words.items())
     remedy = (
         f"give the one in which the words are right, as in {{option}} {next(iter(words))}, or save the file as UTF-8"
     )
-    return BadFile(f"{what}, but may be {proposals}", path=path, where=where, remedy=remedy, option="encoding")
+    what = f"{what}, but may be {proposals}"
+    return BadFile(what, path=path, where=where, remedy=remedy, option="encoding", reason="unreadable-text")
 
 
 def propose(sample: bytes) -> dict[str, str]:

@@ -43,9 +43,9 @@ COPIED_BYTES = 2**20  # of a file in UTF-16, at a time; a longer copy is on the 
 MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
-def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
-    """Build the error of a file from the place in it, the problem and the remedy."""
-    return BadFile(what, path=path, where=where, remedy=remedy)
+def file_error(path: Path, where: str, what: str, remedy: str, reason: str = "") -> BadFile:
+    """Build the error of a file from the place in it, the problem, the remedy and the key of the page's text."""
+    return BadFile(what, path=path, where=where, remedy=remedy, reason=reason)
 
 
 def shorten(value: object) -> str:
@@ -167,12 +167,12 @@ def parse_json(text: str, path: Path, line: int | None = None) -> object:
         return value
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise file_error(path, "", "empty", "give a file with content") from None
+            raise file_error(path, "", "empty", "give a file with content", reason="empty-file") from None
         where = f"line {line or error.lineno}, column {error.colno}"
         is_cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         remedy = "correct or remove that line" if line else "correct it"
         remedy = "the file is cut off: download or export it again" if is_cut and not line else remedy
-        raise file_error(path, where, f"not JSON ({error.msg})", remedy) from None
+        raise file_error(path, where, f"not JSON ({error.msg})", remedy, "" if line else "damaged-file") from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits, NaN, or deep nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise file_error(path, f"line {line}" if line else "", f"unusable JSON ({reason})", "simplify it") from None

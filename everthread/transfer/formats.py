@@ -255,7 +255,8 @@ def _find_services(paths: Sequence[Path], left_out: Collection[Path]) -> list[st
     if is_missing:
         return []  # its reader raises the error
     if len(paths) == 1 and paths[0].is_file() and not paths[0].stat().st_size:
-        raise file_error(paths[0], "", "the file is empty", "export or download it again")
+        what, remedy = "the file is empty", "export or download it again"
+        raise file_error(paths[0], "", what, remedy, reason="empty-file")
     with open_export(paths, left_out) as export:
         if services := find_services(export):
             return services
@@ -278,7 +279,7 @@ def _build_unrecognised(path: Path, left_out: Collection[Path]) -> BadFile:
         check_is_chat(path, export)
         names = [file.name for file in islice(export.files, MAX_NAMED_FILES)]
     what = f"no export is recognised in these files: {', '.join(names) or 'the folder is empty'}"
-    return file_error(path, "", what, describe_remedy())
+    return file_error(path, "", what, describe_remedy(), reason="unknown-file")
 
 
 def _find_transcripts(paths: Sequence[Path], services: Collection[str], left_out: Collection[Path]) -> list[Path]:
@@ -353,7 +354,8 @@ def _recognize(path: Path, left_out: Collection[Path]) -> str:
         return "jsonl"
     if path.suffix.lower() != ".json":
         if looks_like_json(path):
-            raise ConfigError("this looks like JSON", path=path, remedy=NAME_FORMAT, option="format")
+            what = "this looks like JSON"
+            raise ConfigError(what, path=path, remedy=NAME_FORMAT, option="format", reason="unknown-file")
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.is_whatsapp_export(path) else "transcript"
@@ -377,4 +379,5 @@ def _recognize(path: Path, left_out: Collection[Path]) -> str:
         path=path,
         remedy=f"if it is one of these, {NAME_FORMAT}",
         option="format",
+        reason="unknown-file",
     )

@@ -137,7 +137,8 @@ def _check_files(
     if findings.services or options.get("me"):
         _check_names(contents, findings, first, options)
     if not counter.lines and head is None and not findings.units:
-        raise BadFile(f"the file contains no messages{_format_reasons(contents)}; nothing was imported", path=first)
+        what = f"the file contains no messages{_format_reasons(contents)}; nothing was imported"
+        raise BadFile(what, path=first, reason="no-messages")
     return CheckedFile(
         path=first,
         read=reader,

@@ -47,18 +47,20 @@ def check_is_chat(path: Path, export: Export) -> None:
         BadFile: the only file is of another kind, or one is a web page with a chat from a service.
     """
     if any(file.name == OFFICE_ENTRY for file in export.files):
-        raise file_error(path, "", f"this is {OFFICE_DOCUMENT}, not a chat", describe_remedy())
+        raise _build_other_error(path, OFFICE_DOCUMENT)
     is_alone = len(export.files) == 1 and export.files[0].name == path.name
     for file in export.files if is_alone else export.named("*.htm", "*.html"):
         head = file.read_beginning(HEAD_BYTES)
         archive = detect_archive(head) if is_alone else None
         if archive is not None:
-            raise file_error(path, "", f"this is {archive}, not text", "unpack it and import the file inside")
+            what, remedy = f"this is {archive}, not text", "unpack it and import the file inside"
+            raise file_error(path, "", what, remedy, reason="packed-file")
         if _PAGE.match(head):
             remedy = next((remedy for mark, remedy in _PAGE_REMEDIES if mark in head), _OTHER_PAGE)
             if is_alone or remedy != _OTHER_PAGE:
                 place = "" if is_alone else file.name
-                raise file_error(path, place, "this is a web page, which can't be imported", remedy)
+                what = "this is a web page, which can't be imported"
+                raise file_error(path, place, what, remedy, reason="web-page")
         elif is_alone and head.startswith(b"\x89PNG") and _CARD.search(file.read_beginning(MAX_CARD_BYTES)):
             raise card_error(path)
         elif is_alone:
@@ -68,12 +70,17 @@ def check_is_chat(path: Path, export: Export) -> None:
 def _check_is_text(path: Path, head: bytes) -> None:
     """Raise BadFile for a file of another kind, and for a text that is not UTF-8, by its first bytes."""
     if (kind := next((kind for pattern, kind in _KINDS if pattern.match(head)), None)) is not None:
-        raise file_error(path, "", f"this is {kind}, not a chat", describe_remedy())
+        raise _build_other_error(path, kind)
     if (error := find_error(head)) is not None:
         number = head.count(b"\n", 0, error.start) + 1
         raise build_error(path, f"line {number}, byte {error.start}", error)
     if path.suffix.lower() in _TABLES:
-        raise file_error(path, "", "this is a table, not a chat", describe_remedy())
+        raise _build_other_error(path, "a table")
+
+
+def _build_other_error(path: Path, kind: str) -> BadFile:
+    """Build the error of a file that is not a chat."""
+    return file_error(path, "", f"this is {kind}, not a chat", describe_remedy(), reason="not-a-chat")
 
 
 def card_error(path: Path) -> BadFile:

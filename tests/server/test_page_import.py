@@ -261,7 +261,9 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: 
     dialog = drop(tab, chatgpt(2), RECIPES, discord(), note, whatsapp())
     expect(dialog.locator(".headline")).to_have_text(["5 files", "ChatGPT", "Discord", "notes.txt", "WhatsApp"])
     expect(dialog.locator(".contents").first).to_contain_text("5 chats · 11 messages")
-    expect(dialog.locator("details[open]")).to_contain_text("1 file can’t be readrecipes.json: unrecognised JSON")
+    expect(dialog.locator("details[open]")).to_contain_text(
+        "1 file can’t be readrecipes.json: No known chats were found"
+    )
     file = {name: dialog.get_by_role("group", name=name) for name in ("chatgpt.zip", "kites.json", "notes.txt")}
     expect(file["chatgpt.zip"]).to_contain_text("2 chats · 4 messages")
     expect(file["chatgpt.zip"].get_by_role("combobox")).to_have_count(0)
@@ -287,7 +289,7 @@ def test_several_files_are_one_import_and_one_that_cannot_be_read_is_named(tab: 
     expect(dialog.get_by_role("alert")).to_contain_text("2 of 9 messages are imported.")
     dialog.get_by_role("button", name="Continue").click()
     expect(dialog.locator(".headline")).to_have_text("9 messages imported.")
-    expect(dialog.locator("details[open]")).to_contain_text("recipes.json: unrecognised JSON")
+    expect(dialog.locator("details[open]")).to_contain_text("recipes.json: No known chats were found")
     assert asked == [False, False, False, False, True]
     lines = stored(url, "several")
     assert [text for *_, text in lines][-2:] == ["At noon.", "Good."]  # in the order of the files' times
@@ -367,7 +369,7 @@ def test_an_import_that_the_server_cuts_short_goes_on_and_a_strange_file_is_refu
     dialog.get_by_role("button", name="Close").last.click()
     dialog = drop(tab, RECIPES)
     expect(dialog.get_by_role("alert")).to_have_text("recipes.json can’t be read.")
-    for words in ("an object with 'soups', 'cakes'", "ChatGPT: Settings", "WhatsApp: in a chat", "Character cards"):
+    for words in ("No known chats were found in it.", "ChatGPT: Settings", "WhatsApp: in a chat", "Character cards"):
         expect(dialog).to_contain_text(words)
     expect(dialog).not_to_contain_text("format=")
     check_accessibility(tab)

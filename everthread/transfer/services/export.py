@@ -346,7 +346,7 @@ def _list_archive(
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError) as error:
         place = "" if source is path else prefix.rstrip("/")
         what, remedy = f"not a readable zip archive ({error})", "download it again, or give the files that were in it"
-        raise file_error(path, place, what, remedy) from None
+        raise file_error(path, place, what, remedy, reason="damaged-file") from None
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
     sizes = [] if outer_sizes is None else outer_sizes
     sizes.append(sum(entry.file_size for entry in entries))
@@ -356,7 +356,8 @@ def _list_archive(
         if _is_noise(entry.filename):
             continue
         if entry.flag_bits & 1:
-            raise file_error(path, entry.filename, "this is encrypted", "unpack it with its password, and import that")
+            remedy = "unpack it with its password, and import that"
+            raise file_error(path, entry.filename, "this is encrypted", remedy, reason="encrypted-file")
         if entry.filename.lower().endswith(".zip") and outer_sizes is None:
             yield from _list_archive(_copy_inner(archive, entry, path, stack), path, stack, f"{name}/", sizes)
         else:

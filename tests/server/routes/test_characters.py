@@ -102,7 +102,7 @@ def test_a_file_that_is_not_a_card_is_rejected(api: TestClient, content: bytes) 
         (png_text.build_plain_picture(), "no-card"),
         (json.dumps({"name": "N" * 500}).encode(), "long-name"),
         (json.dumps({"spec": "chara_card_v3", "data": {"name": "Nora", "tags": 5}}).encode(), None),
-        (b"[", None),
+        (b"[", "damaged-file"),
     ],
 )
 def test_only_a_picture_without_a_card_is_said_to_have_none(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from hardship import PATIENCE, llm
-from hardship.llm import Behaviour, Cut, Reply, Stall, Status
+from hardship.llm import Behaviour, Cut, Raw, Reply, ServerBehaviour, Stall, Status
 
 from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.languages.wording import load_wording
@@ -243,6 +243,21 @@ def test_a_model_failure_is_an_error_event_and_the_message_stays_stored(begin: B
     assert site.state()["unanswered"]
     assert text(site.ask("answer")) == "Here I am."
     assert site.stored_texts()[-2:] == ["Are you there?", "Here I am."]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("", "reply-empty"),
+        (Cut("Once"), "reply-cut"),
+        (Status(500), "llm-failed"),
+        (Status(429), "llm-overloaded"),
+        (Raw(b'data: {"error": {"code": 502}}\n\n'), "llm-failed"),
+    ],
+)
+def test_a_failed_reply_has_the_reason(begin: Begin, behaviour: ServerBehaviour, reason: str) -> None:
+    _, document = begin(behaviour).say("Are you there?")[-1]
+    assert (document["type"], document["reason"]) == ("urn:everthread:llm-unavailable", reason)
 
 
 @pytest.mark.parametrize("behaviour", [Status(401), Status(404), Status(400), Status(500), Cut("Once")])
