@@ -31,7 +31,8 @@ except ImportError:  # Windows, which removes no files that are open
 
 FOLDER_PREFIX = "everthread-upload-"  # of the folders' names
 LOCK_NAME = ".lock"
-MAX_STEM_CHARS = 60  # characters of a file's name without its extension; sessions are named after it
+MAX_STEM_CHARS = 80  # characters of a file's name without its extension; its path has them twice
+UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]+')  # characters that no name of a file has on Windows
 RAW_CONTENT = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -92,11 +93,12 @@ def remove_stale_uploads() -> None:
 
 
 def safe_filename(name: str) -> str:
-    """Return a safe file name for a name that a client sent: letters, digits and a plain extension, without a path."""
-    stem, dot, ending = name.rpartition(".")
-    plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:MAX_STEM_CHARS].strip("_")
-    extension = ending.lower() if dot and re.fullmatch(r"[A-Za-z]{1,8}", ending) else "txt"
-    return f"{plain.encode()[:200].decode(errors='ignore') or 'file'}.{extension}"
+    """Return a safe file name for a name that a client sent, without its path. Titles of chats are read from it."""
+    stem, dot, extension = name.rpartition(".")
+    if not dot or not re.fullmatch(r"[A-Za-z]{1,8}", extension):
+        stem, extension = name, "txt"
+    plain = UNSAFE.sub("_", stem.rpartition("/")[2]).strip(" .")[:MAX_STEM_CHARS]
+    return f"{plain.encode()[:200].decode(errors='ignore').rstrip(' .') or 'file'}.{extension.lower()}"
 
 
 @contextmanager

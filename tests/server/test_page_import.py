@@ -18,6 +18,7 @@ from everthread.chat import character_library
 from server.import_files import Payload, chatgpt, discord, whatsapp
 from server.page_helpers import PHONE, check_accessibility, module, visit
 
+WHATSAPP_TEXT = b"13/05/2024, 18:02 - Nora: A kite!\n13/05/2024, 18:03 - Ben: Mine.\n"
 RECIPES = {"name": "recipes.json", "mimeType": "", "buffer": json.dumps({"soups": [], "cakes": []}).encode()}
 
 
@@ -173,6 +174,23 @@ def test_a_broken_card_keeps_no_other_file_out(tab: Page, url: str) -> None:
     expect(gallery.get_by_role("heading", name="Bo")).to_be_visible()
     for name in ("Ada", "Bo"):
         character_library.remove(name)
+
+
+def test_a_chat_has_the_title_that_its_file_is_named_after(page: Page, url: str) -> None:
+    visit(page, url, "titles")
+    whatsapp_chat = {"name": "WhatsApp Chat with Ben & Co_2 🪁 (1).txt", "mimeType": "", "buffer": WHATSAPP_TEXT}
+    group = "".join(
+        json.dumps({"name": name, "is_user": not name, "original_avatar": f"{name}.png", "mes": "Hi.", "send_date": 1})
+        + "\n"
+        for name in ("", "Ann", "Bo")
+    )
+    silly_tavern = {"name": "group_2025 07-01.jsonl", "mimeType": "", "buffer": group.encode()}
+    for file in (whatsapp_chat, silly_tavern):
+        dialog = drop(page, file)
+        dialog.get_by_role("button", name="Import", exact=False).last.click()
+        expect(dialog.locator(".headline")).to_contain_text("imported.")
+        dialog.get_by_role("button", name="Close").last.click()
+    expect(page.locator("#session-list .preview")).to_contain_text(["Ben & Co_2 🪁", "group_2025 07-01"])
 
 
 def test_an_import_is_undone_and_other_messages_stay(page: Page, url: str) -> None:

@@ -28,7 +28,15 @@ def test_a_safe_file_name_has_no_path_and_a_limited_length(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "safe"),
-    [("talk.jsonl", "talk.jsonl"), ("My talk.TXT", "My_talk.txt"), ("talk", "talk.txt"), ("../x/y.json", "y.json")],
+    [
+        ("talk.jsonl", "talk.jsonl"),
+        ("My talk.TXT", "My talk.txt"),
+        ("talk", "talk.txt"),
+        ("../x/y.json", "y.json"),
+        ("WhatsApp Chat with Ann & Bob_2 🎉 (1).txt", "WhatsApp Chat with Ann & Bob_2 🎉 (1).txt"),
+        ("Version 1.2 of it", "Version 1.2 of it.txt"),
+        ('a<b>:"c" .json', "a_b_c_.json"),
+    ],
 )
 def test_a_plain_file_name_is_hardly_changed(name: str, safe: str) -> None:
     assert safe_filename(name) == safe
