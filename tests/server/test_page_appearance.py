@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from everthread.chat import character_library
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
+from everthread.server.page_languages import COOKIE, read_languages
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.static_files import load_files
@@ -32,6 +33,15 @@ from server.page_helpers import (
     visit,
 )
 from server.people.oidc_provider import CLIENT, SECRET, serve_provider
+
+CUT_OFF = """() => {
+    const search = document.getElementById("query"), style = getComputedStyle(search);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const room = search.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const tabs = [...document.querySelectorAll("#tabs, #tabs button")];
+    return [pen.measureText(search.placeholder).width > room, tabs.some(each => each.scrollWidth > each.clientWidth)];
+}"""
 
 
 def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None:
@@ -200,6 +210,30 @@ def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Pag
         page.click(opener)
         assert page.locator("dialog .body").evaluate("box => box.scrollWidth <= box.clientWidth")
         page.keyboard.press("Escape")
+
+
+def test_neither_tabs_nor_the_search_are_cut_off_in_any_language(page: Page, url: str) -> None:
+    for code in read_languages():
+        page.context.add_cookies([{"name": COOKIE, "value": code, "url": url}])
+        visit(page, url, "tabs")
+        assert page.evaluate(CUT_OFF) == [False, False], code
+
+
+def test_a_page_that_is_enlarged_to_400_percent_has_room_for_messages(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 256})
+    visit(page, url, "enlarged")
+    say_and_wait(page, "Hello.")
+    assert page.locator("#lines").evaluate("box => box.clientHeight") > 75
+
+
+def test_a_switch_that_is_on_is_marked_in_forced_colours(page: Page, url: str) -> None:
+    page.emulate_media(forced_colors="active")
+    visit(page, url, "forced")
+    switch = page.get_by_label("Incognito")
+    before = switch.evaluate("each => getComputedStyle(each).borderWidth")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert switch.evaluate("each => getComputedStyle(each).borderWidth") != before
 
 
 def test_a_key_is_requested_if_the_server_requires_one(tab: Page, url: str) -> None:
