@@ -253,6 +253,30 @@ def test_a_reader_who_has_scrolled_up_is_left_there(page: Page, url: str) -> Non
     assert box.evaluate("box => box.scrollTop") == position
 
 
+def test_an_edit_that_could_not_be_saved_stays_in_its_field(tab: Page, url: str) -> None:
+    visit(tab, url, "kept-edits")
+    say_and_wait(tab, "My first words.")
+    field, notices = tab.locator(".editing textarea"), tab.locator("#notices")
+    tab.route("**/edit", lambda route: route.abort(), times=1)
+    tab.get_by_role("button", name="Edit message: My first words.").click()
+    field.fill("My second words.")
+    field.press("Enter")
+    expect(notices).to_contain_text("Nothing you typed is lost")
+    expect(field).to_have_value("My second words.")
+    expect(field).to_be_focused()
+    expect(notices).to_have_text("")  # once the server is back
+    expect(field).to_have_value("My second words.")
+    field.press("Enter")
+    expect(tab.locator(".from-character .line-text")).to_contain_text(["My second words."])
+    tab.get_by_role("button", name="Edit message: My second words.").click()
+    field.fill("My third words.")
+    web.post(f"{url}/api/v1/banks/kept-edits/lines/forget", json={"seqs": [[1, 99]]}).raise_for_status()
+    field.press("Enter")
+    expect(notices).to_contain_text("It is no longer there.")
+    expect(tab.locator(".from-person")).to_have_count(0)
+    expect(tab.locator("#message")).to_have_value("My third words.")
+
+
 def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, url: str) -> None:
     visit(page, url, "tabs")
     say_and_wait(page, "I say this here.")

@@ -105,6 +105,21 @@ def test_a_fact_is_confirmed_corrected_ended_and_resumed(page: Page, url: str) -
     assert [each["value"] for each in web.get(facts).json()["items"]] == ["Mia", "Lisbon", "peanuts", "York"]
 
 
+def test_a_correction_that_could_not_be_saved_stays_in_its_dialog(tab: Page, url: str) -> None:
+    visit_nora(tab, url, "facts-kept")
+    act(tab, "Porto", "Correct")
+    dialog = tab.get_by_role("dialog")
+    tab.route("**/facts/*", lambda route: route.abort(), times=1)
+    for problem in ("The server can't be reached.", None):
+        dialog.get_by_role("textbox").fill("Lisbon")
+        dialog.get_by_role("button", name="Save").click()
+        if problem:
+            expect(dialog.get_by_role("alert")).to_contain_text(problem)
+            expect(dialog.get_by_role("textbox")).to_have_value("Lisbon")
+    expect(fact(tab, "Lives in Lisbon")).to_be_visible()
+    expect(dialog).to_have_count(0)
+
+
 def test_a_fact_does_not_end_before_it_began(tab: Page, url: str) -> None:
     visit_nora(tab, url, "facts-begun")
     act(tab, "Lives in York", "No longer true")

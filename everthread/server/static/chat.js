@@ -316,17 +316,23 @@ export class ChatView {
     return this.requestReply("/answer", {});
   }
 
-  async edit(line) {
+  /** Edit a line. What was typed stays in its field if it can't be saved, or goes to the message box if the line is gone. */
+  async edit(line, typed = line.text) {
+    const place = currentPlace();
     const last = this.state.lines.at(-1);
     const hint = last.seq !== line.seq && t(this.state.incognito ? "chat.edit_hint_incognito" : "chat.edit_hint");
-    const text = await editInPlace(this.elementOf(line.seq), line, hint);
+    const text = await editInPlace(this.elementOf(line.seq), line, hint, typed);
     if (text === null) return;
     await this.waitForReply();
     const before = this.state.lines.at(-1);
     const { discarded } = this;
     if (before.seq !== line.seq) this.recordDiscarded(before);
-    if (this.isGroup) await this.group.edit(line, text);
-    else if (!(await this.requestReply("/edit", { seq: line.seq, text }))) this.discarded = discarded;
+    const isSaved = await (this.isGroup ? this.group.edit(line, text) : this.requestReply("/edit", { seq: line.seq, text }));
+    if (isSaved) return;
+    this.discarded = discarded;
+    if (place !== currentPlace()) return;
+    if (this.state.lines.some((other) => other.seq === line.seq)) await this.edit(line, text);
+    else if (!byId("message").value) emit("draft", text);
   }
 
   /** Edit the person's last message. */
@@ -358,7 +364,7 @@ export class ChatView {
   /** Show an error, and the conversation as it is if it isn't as shown here. */
   async onRefused(error) {
     showError(error);
-    if (error.status === 409) this.setState(await this.fetchState());
+    if ([404, 409].includes(error.status)) this.setState(await this.fetchState());
   }
 
   /** Show a reply as it arrives, unless the person goes elsewhere; it goes on then. Returns whether the person's message
@@ -496,7 +502,7 @@ export class ChatView {
   // ---- pin, correct, forget, end
 
   togglePin(line, pinned = this.pins.has(line.seq), bank) {
-    return togglePin(line, pinned, bank);
+    return togglePin(line, pinned, bank).catch((error) => this.onRefused(error));
   }
 
   /** What a question about forgetting adds while a reply is arriving. */

@@ -4,6 +4,7 @@ import { dateTime } from "./dates.js";
 import { button, download, fill, h, iconButton, textElement, truncate } from "./dom.js";
 import { rememberFocus } from "./focus.js";
 import { speakerName } from "./line.js";
+import { withErrors } from "./notices.js";
 import { t } from "./words.js";
 
 const MAX_QUOTED_CHARS = 600;
@@ -72,19 +73,31 @@ export const askForget = (title, effect, line, label = t("change.forget")) =>
     line,
   );
 
-/** Resolves to the new text, or to null. line: quoted above the text. */
-export function editText(title, text, hint, line = null) {
+/** Edit a text in a dialog, which stays open if it can't be saved. save: called with the new text. line: quoted above the
+ * text. */
+export function editText(title, text, hint, save, line = null) {
   return openDialog(title, (close) => {
     const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: text, autofocus: true });
-    const save = () => close(field.value.trim() || null);
+    let saving = false;
+    const submit = withErrors(async () => {
+      const value = field.value.trim();
+      if (saving) return;
+      saving = true;
+      try {
+        if (value && value !== text) await save(value);
+        close();
+      } finally {
+        saving = false;
+      }
+    });
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
     });
     return [
       line && quotedLine(line),
       h("p", { class: "small" }, hint),
       field,
-      h("div", { class: "bar end" }, button(t("dialog.save"), save, { class: "primary" })),
+      h("div", { class: "bar end" }, button(t("dialog.save"), submit, { class: "primary" })),
     ];
   });
 }

@@ -104,8 +104,8 @@ export class FactsPanel {
 
   async correct(fact) {
     const { editText } = await import("./dialogs.js");
-    const value = await editText(titleOf(fact), fact.value, t("facts.correct_hint"));
-    if (value && value !== fact.value) await this.change(patch(pathOf(fact), { value }), t("change.corrected"));
+    const save = (value) => this.change(patch(pathOf(fact), { value }), t("change.corrected"));
+    await editText(titleOf(fact), fact.value, t("facts.correct_hint"), save);
   }
 
   async end(fact) {

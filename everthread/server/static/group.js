@@ -86,11 +86,14 @@ export class Group {
     const { lines } = this.chat.state;
     const answer = lines[lines.findIndex((line) => line.seq === seq) + 1];
     const body = { seq, text, answer: false, options: { group: this.chat.groupBanks } };
-    await (await request("POST", chatPath("/edit"), { body })).text();
+    const response = await request("POST", chatPath("/edit"), { body }).catch((error) => this.chat.onRefused(error));
+    if (!response) return false;
+    await response.text();
     await this.chat.reload();
-    if (role !== "user") return;
+    if (role !== "user") return true;
     this.addressee = (this.firstNamedIn(text) ?? this.memberNamed(answer?.speaker))?.name ?? null;
     await this.chat.answer();
+    return true;
   }
 
   /** An API path in the conversation of the member that replies. */

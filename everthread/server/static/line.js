@@ -202,11 +202,12 @@ export function swipeControls(state, chat) {
   );
 }
 
-/** Edit a line's text in its place. hint: the effect of saving. Resolves to the new text, or to null. */
-export function editInPlace(element, line, hint) {
+/** Edit a line's text in its place. hint: the effect of saving. typed: what the field has first. Resolves to the new text,
+ * or to null. */
+export function editInPlace(element, line, hint, typed) {
   return new Promise((resolve) => {
     const text = element.querySelector(".line-text");
-    const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": t("line.text"), value: line.text });
+    const field = h("textarea", { dir: "auto", class: "line-text", "aria-label": t("line.text"), value: typed });
     const opener = document.activeElement;
     const close = (outcome) => (box.replaceWith(text), opener.focus({ preventScroll: true }), resolve(outcome));
     const save = () => close(field.value.trim() && field.value !== line.text ? field.value.trim() : null);

@@ -27,13 +27,14 @@ export async function forgetLine(line, more, bank = route.bank) {
 
 export async function correctLine(line, bank = route.bank) {
   const { editText, changeEach, CORRECTING } = await loadOverlays();
-  const text = await editText(t("change.correct"), line.text, t("change.correct_hint"), line);
-  if (text === null || text === line.text) return;
-  const copies = await findCopies(line, bank);
-  const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });
-  const corrected = await changeEach(copies, correct, CORRECTING);
-  if (!corrected.size) return;
-  const here = copies.find(({ bank }) => bank === route.bank && corrected.has(bank));
-  emit("corrected", { old: here?.line.seq, line: corrected.get(route.bank) });
-  showNotice(t("change.corrected"));
+  const save = async (text) => {
+    const copies = await findCopies(line, bank);
+    const correct = ({ bank, line: copy }) => patch(bankPath(`/lines/${copy.seq}`, bank), { text });
+    const corrected = await changeEach(copies, correct, CORRECTING);
+    if (!corrected.size) return;
+    const here = copies.find(({ bank }) => bank === route.bank && corrected.has(bank));
+    emit("corrected", { old: here?.line.seq, line: corrected.get(route.bank) });
+    showNotice(t("change.corrected"));
+  };
+  await editText(t("change.correct"), line.text, t("change.correct_hint"), save, line);
 }

@@ -121,10 +121,8 @@ export class MemoryListPanel {
     };
     const correct = async () => {
       const { editText } = await import("./dialogs.js");
-      const text = await editText(t("change.correct"), line.text, t("list.correct_hint"), line);
-      if (!text || text === unit.text) return;
-      replace(await patch(path, { text }));
-      showNotice(t("change.corrected"));
+      const save = async (text) => (replace(await patch(path, { text })), showNotice(t("change.corrected")));
+      await editText(t("change.correct"), line.text, t("list.correct_hint"), save, line);
     };
     const forget = async () => {
       const { askForget, showReceipt } = await import("./dialogs.js");
