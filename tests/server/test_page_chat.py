@@ -502,8 +502,13 @@ def test_the_page_notices_when_the_server_is_back(tab: Page, url: str) -> None:
     expect(tab.locator("#notices")).to_contain_text("can't be reached")
     expect(tab.locator(".from-character .line-text")).to_contain_text("Is anyone there?")
     expect(tab.locator("#message")).to_have_value("And now?")
+    tab.locator("#query").fill("anyone")
+    expect(tab.locator("#notices")).to_contain_text("can't be reached")
     tab.unroute("**/api/v1/**")
     expect(tab.locator("#notices")).to_be_empty()
+    expect(tab.locator("#session-list")).to_contain_text("With these words: ")
+    tab.locator("#query").press("Escape")
+    tab.locator("#message").focus()
     tab.route(
         "**/chat/current?last=*", lambda route: route.abort("connectionrefused")
     )  # gone as soon as it has replied

@@ -341,6 +341,8 @@ def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> N
     expect(page.locator("#panel")).to_contain_text("Nothing here yet.")
     page.get_by_role("tab", name="Notes").click()
     page.get_by_label("Notes", exact=True).last.fill("Alex has a bicycle.")
+    for tab in ("Pinned", "Notes", "Notes"):
+        page.get_by_role("tab", name=tab).click()
     page.get_by_role("button", name="Save notes").click()
     expect(page.locator("#notices")).to_contain_text("saved")
     page.reload()

@@ -24,7 +24,11 @@ export function openDialog(title, make, { wide = false } = {}) {
     const notice = h("p", { class: "dialog-notice", dir: "auto", hidden: true }); // notices.js fills it
     box.append(h("header", { role: "none" }, h("h2", {}, title), dismiss), notice, body);
     fill(body, make(close, body));
-    box.addEventListener("click", (event) => event.target === box && close());
+    let pressed = null;
+    let isWritten = false; // a click outside loses no text
+    box.addEventListener("pointerdown", ({ target }) => (pressed = target));
+    box.addEventListener("input", ({ target }) => (isWritten ||= target.matches("textarea")));
+    box.addEventListener("click", ({ target }) => target === box && pressed === box && !isWritten && close());
     const forgetNotice = ({ target, type }) => (notice.hidden ||= type === "submit" || target.closest("button") !== null);
     for (const type of ["click", "submit"]) box.addEventListener(type, forgetNotice, { capture: true }); // a new attempt
     const restoreFocus = rememberFocus();

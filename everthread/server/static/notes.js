@@ -9,12 +9,13 @@ import { t } from "./words.js";
 export class NotesPanel {
   constructor() {
     this.text = "";
+    this.typed = null; // what is not saved yet
     this.onChange = () => {};
     on("state", ({ notes, model }) => {
       this.hasModel = Boolean(model);
       this.setText(notes ?? "");
     });
-    on("bank", () => ((this.text = ""), this.onChange())); // without unsaved edits
+    on("bank", () => (Object.assign(this, { text: "", typed: null }), this.onChange()));
     on(
       "forgotten",
       withErrors(async () => this.setText((await get(bankPath("/notes"))).text)),
@@ -24,16 +25,12 @@ export class NotesPanel {
   setText(text) {
     const changed = text !== this.text;
     this.text = text;
-    if (changed && !this.hasEdits) this.onChange();
-  }
-
-  get hasEdits() {
-    return this.field?.isConnected && this.field.value !== this.shown;
+    if (changed && this.typed === null) this.onChange();
   }
 
   show(panel) {
-    this.shown = this.text;
-    this.field = h("textarea", { class: "notes", rows: this.hasModel || this.text ? 14 : 4, dir: "auto", "aria-label": t("notes.title"), value: this.text });
+    this.field = h("textarea", { class: "notes", rows: this.hasModel || this.text ? 14 : 4, dir: "auto", "aria-label": t("notes.title"), value: this.typed ?? this.text });
+    this.field.addEventListener("input", () => (this.typed = this.field.value === this.text ? null : this.field.value));
     const hint = t(this.hasModel || this.text ? "notes.hint" : "notes.no_model");
     const save = withErrors(() => this.save());
     fill(
@@ -47,7 +44,7 @@ export class NotesPanel {
   async save() {
     if (this.text && !this.field.value.trim() && !(await confirmDelete())) return;
     const { text } = await put(bankPath("/notes"), { text: this.field.value });
-    this.text = this.shown = text;
+    Object.assign(this, { text, typed: null });
     showNotice(t("notes.saved"));
   }
 }

@@ -34,6 +34,7 @@ export class SessionList {
     on("sessions-changed", () => this.read().then(() => this.awaitTitle()));
     on("bank", () => (clearTimeout(this.titleTimer), (this.items = []), this.clearSearch()));
     on("route", () => this.search.query || this.render());
+    on("reconnected", () => this.search.query && this.search.start());
     on("state", (state) => ((this.current = state.session), this.search.query || this.render()));
     on("forgotten", () => (clearTimeout(this.titleTimer), this.update()));
     on("month", (month) => ((byId("query").value = ""), this.filter.showMonth(month), emit("view", "sessions")));
