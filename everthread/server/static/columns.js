@@ -55,9 +55,10 @@ class MemoryColumn {
   }
 
   onKey(event) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const index = (this.index + step + this.tabs.length) % this.tabs.length;
+    const { length } = this.tabs;
+    const to = { ArrowRight: this.index + 1, ArrowLeft: this.index - 1, Home: 0, End: -1 }[event.key];
+    if (to === undefined) return;
+    const index = (to + length) % length;
     this.select(index);
     this.buttons[index].focus();
   }

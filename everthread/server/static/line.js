@@ -139,10 +139,16 @@ export function streamingLine(speaker) {
 export const lineButton = (line, name, label, act, props = {}) =>
   iconButton(name, label, act, { "aria-label": `${label}: ${truncate(line.text, MAX_NAMED_CHARS)}`, ...props });
 
+/** The switch that pins a line. For screen readers its name stays, since they say whether it is on. */
+export function pinButton(line, label, chat) {
+  const pinned = chat.pins.has(line.seq);
+  const props = { "aria-pressed": String(pinned), title: pinned ? t("line.unpin") : label };
+  return lineButton(line, "pin", label, () => chat.togglePin(line), props);
+}
+
 export function lineActions(line, { last, chat }) {
   const isReply = line.role === "assistant";
   const saved = line.seq > 0;
-  const pinned = chat.pins.has(line.seq);
   return [
     isReply && chat.promptOf(line) && memoriesButton(line, chat),
     !isReply && line.memories > 0 && !line.answer && memoriesButton(line, chat, line), // it quoted another bank's line
@@ -154,10 +160,7 @@ export function lineActions(line, { last, chat }) {
     isReply && lineButton(line, "copy", t("line.copy"), () => copyMessage(line)),
     lineButton(line, "edit", t("line.edit"), () => chat.edit(line)),
     !last && lineButton(line, "branch", t("line.branch"), () => chat.branch(line)),
-    saved &&
-      lineButton(line, "pin", pinned ? t("line.unpin") : t("line.pin"), () => chat.togglePin(line), {
-        "aria-pressed": String(pinned),
-      }),
+    saved && pinButton(line, t("line.pin"), chat),
     saved && lineButton(line, "forget", t("line.forget"), () => chat.forgetLine(line)),
   ].filter(Boolean);
 }

@@ -7,7 +7,7 @@ import { showReceipt } from "./dialogs.js";
 import { button, byId, h, textElement } from "./dom.js";
 import { emitForgotten, on } from "./events.js";
 import { forgetChat } from "./groupcopies.js";
-import { dateSeparator, lineButton, lineElement, memoriesButton, personTest } from "./line.js";
+import { dateSeparator, lineButton, lineElement, memoriesButton, personTest, pinButton } from "./line.js";
 import { withErrorsOf } from "./notices.js";
 import { ElementCache, reconcile } from "./rerender.js";
 import { navigate, route } from "./router.js";
@@ -124,13 +124,10 @@ export class TranscriptView {
   }
 
   actions(line) {
-    const pinned = this.chat.pins.has(line.seq);
     return [
       (line.memories ?? this.isHeard(line)) > 0 && !line.answer && memoriesButton(line, this.chat, this.promptOf(line), true),
       lineButton(line, "edit", t("transcript.correct"), () => this.chat.correctLine(line)),
-      lineButton(line, "pin", pinned ? t("line.unpin") : t("transcript.pin"), () => this.chat.togglePin(line), {
-        "aria-pressed": String(pinned),
-      }),
+      pinButton(line, t("transcript.pin"), this.chat),
       lineButton(line, "forget", t("line.forget"), () => this.chat.forgetLine(line)),
     ];
   }
