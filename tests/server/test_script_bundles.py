@@ -7,7 +7,7 @@ import pytest
 from everthread.server.script_bundles import ENTRY, bundle_modules
 from everthread.server.static_files import FOLDER
 
-ALONE = {"prehydrate.js", "serviceworker.js", "theme.js"}  # which are no modules
+ALONE = {"offline.js", "prehydrate.js", "serviceworker.js", "theme.js"}  # which are no modules
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.js")}
 BLOCK = re.compile(r'^modules\["([a-z]+\.js)"\] = ', re.MULTILINE)
 

@@ -3,7 +3,7 @@
 
 const CACHE = "everthread-offline";
 const PAGE = "/static/offline.html";
-const SHELL = [PAGE, "/static/offline.css", "/static/theme.js", "/static/icon.svg"];
+const SHELL = [PAGE, "/static/offline.css", "/static/offline.js", "/static/theme.js", "/static/icon.svg"];
 
 const store = async () => (await caches.open(CACHE)).addAll(SHELL);
 
