@@ -219,11 +219,14 @@ def test_neither_tabs_nor_the_search_are_cut_off_in_any_language(page: Page, url
         assert page.evaluate(CUT_OFF) == [False, False], code
 
 
-def test_a_page_that_is_enlarged_to_400_percent_has_room_for_messages(page: Page, url: str) -> None:
-    page.set_viewport_size({"width": 320, "height": 256})
+@pytest.mark.parametrize(("width", "height", "least"), [(844, 390, 195), (320, 256, 75)])
+def test_a_phone_on_its_side_and_a_page_at_400_percent_have_room_for_messages(
+    page: Page, url: str, width: int, height: int, least: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
     visit(page, url, "enlarged")
     say_and_wait(page, "Hello.")
-    assert page.locator("#lines").evaluate("box => box.clientHeight") > 75
+    assert page.locator("#lines").evaluate("box => box.clientHeight") > least
 
 
 def test_a_switch_that_is_on_is_marked_in_forced_colours(page: Page, url: str) -> None:
