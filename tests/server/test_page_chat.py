@@ -28,6 +28,14 @@ def test_a_reload_during_a_reply_resumes_it(page: Page, url: str) -> None:
     expect(page.locator(".line")).to_have_count(2)
 
 
+def test_a_screen_reader_reads_that_a_reply_is_coming_and_then_the_reply(page: Page, url: str) -> None:
+    visit(page, url, "announced")
+    say(page, "Tell it slowly.")
+    announcer = page.locator("#announcer")
+    expect(announcer).to_have_text("Ever is replying …")
+    expect(announcer).to_contain_text("piece59")
+
+
 def test_a_stopped_reply_keeps_what_has_arrived(page: Page, url: str) -> None:
     visit(page, url, "stop")
     say(page, "Tell it slowly.")

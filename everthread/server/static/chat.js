@@ -375,6 +375,7 @@ export class ChatView {
     Object.assign(pending, streamingLine(speaker));
     if (this.isGroup) this.group.decorate(pending.element, { speaker });
     this.render();
+    announce(t("chat.replying", { name: speaker }));
     try {
       for await (const [name, data] of readEvents(response)) {
         if (this.pending !== pending) return true;
