@@ -17,12 +17,11 @@ export class Problem extends Error {
     const { option, where, message, remedy, detail, title, values } = document;
     const kind = (document.type ?? "").replace("urn:everthread:", "");
     const key = `problem.${document.reason ?? kind}`;
-    const text = hasText(key) && t(key, values);
-    super(text || detail || title || t("error.refused"));
+    const fault = message && (where ? `${where}: ` : "") + message + (remedy && !option ? `; ${remedy}` : ""); // of a file
+    super(hasText(key) ? t(key, values) : fault || detail || title || t("error.refused"));
     this.kind = kind;
     this.detail = detail;
     this.option = option ?? null; // with which the server would do it
-    this.fault = !text && message && (where ? `${where}: ` : "") + message + (remedy && !option ? `; ${remedy}` : ""); // of a file
     this.status = document.status ?? 0;
   }
 }

@@ -80,7 +80,7 @@ export class Upload {
   /** Note why the file can't be read; throw an error that has another cause. */
   #refuse(error) {
     if (!FINAL_STATUS.includes(error.status)) throw error;
-    this.refusal = error.fault || error.message;
+    this.refusal = error.message;
   }
 
   /** Have the server remove it; otherwise it does so later. */
