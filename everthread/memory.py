@@ -389,8 +389,10 @@ class Memory(TextSearch, BankUnits, BankFacts):
         reranker = None if spec in NO_RERANKING else reader.call_model(partial(self._rerankers.open, spec), None)
         wants_facts = self.recipe.facts if facts is None else facts
         limit = 0 if deadline_s is not None else MAX_LINES_READ  # reading lines for facts takes long
-        read_facts = partial(self._read_facts, limit) if wants_facts else None
-        return dispatch.build_context(self.recipe, reader, bank_query, limits, banks, reranker, read_facts)
+        read_facts = partial(self._read_facts, limit)
+        return dispatch.build_context(
+            self.recipe, reader, bank_query, limits, banks, reranker, read_facts=read_facts, facts=wants_facts
+        )
 
     def _read_facts(self, limit: int, query: Query) -> FactSource:
         """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet."""

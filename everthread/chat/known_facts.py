@@ -6,7 +6,7 @@ So nothing that was forgotten or corrected since is among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,10 +15,9 @@ from everthread.facts.asker import find_asker
 from everthread.facts.cache import FactIndex
 from everthread.facts.overview import OverviewQuestion, parse_overview, select_overview
 from everthread.facts.sentences import describe_fact
-from everthread.facts.types import Fact
+from everthread.recall.fact_lines import find_statement
 from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.stores.base import Store
-from everthread.text.questions import is_question_only
 from everthread.types import Context, Hit, Line
 
 MAX_FACTS = 20  # in a reply; the list of facts has all
@@ -79,15 +78,9 @@ def find_known(
     facts = (
         KnownFact(describe_fact(fact, asked.language, reader), line)
         for fact in shown
-        if (line := _find_statement(fact, lines)) is not None
+        if (line := find_statement(fact, lines)) is not None
     )
     return KnownFacts(tuple(facts), asked.since, len(allowed) > MAX_FACTS)
-
-
-def _find_statement(fact: Fact, lines: Mapping[int, Line]) -> Line | None:
-    """Return the line that states a fact last; a question, as "Where does my brother live?", only if no other does."""
-    own = [lines[seq] for seq in reversed(fact.seqs) if seq in lines]
-    return next((line for line in own if not is_question_only(line.text)), own[0] if own else None)
 
 
 def build_context(known: KnownFacts) -> Context:

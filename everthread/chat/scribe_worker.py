@@ -183,9 +183,10 @@ class ScribeWorker:
         return bool(self.memory.backlog) or self._count_unread_lines() > 0
 
     def _count_unread_lines(self) -> int:
-        """Count the lines that were not read for facts yet, if the recipe uses facts; others read them when asked."""
+        """Count the lines that were not read for facts yet, if the recipe wants that; others read them when asked."""
         recipe = self.memory.recipe
-        return self.memory.fact_cache.count_unread() if recipe.facts or recipe.profile else 0
+        is_wanted = recipe.facts or recipe.profile or recipe.reads_facts
+        return self.memory.fact_cache.count_unread() if is_wanted else 0
 
     def _read_facts(self) -> None:
         """Read some of the lines that were not read for facts yet."""

@@ -232,6 +232,8 @@ class FactCache:
 
     def count_unread(self) -> int:
         """Return how many lines at most have not been read for facts yet; 0 in a bank that never remembers."""
+        if not self._store.exists(self._bank):
+            return 0  # a bank that was forgotten would be created again
         (*_, remembers), read_to = self._find_version()
         kept = self._kept
         read_to = read_to if kept is None else max(read_to, kept.read_to)

@@ -48,6 +48,7 @@ class Recipe:
     min_gain: float = 0.0  # as for `fill_context`; the relevances of hits have to be calibrated
     profile: bool = False  # whether a prompt has a profile of the user, of facts
     facts: bool = False  # whether a context has facts, unless the caller says
+    reads_facts: ClassVar[bool] = False  # whether a chat's lines are read for facts in the background in any case
     corrects_spelling: ClassVar[bool] = False  # whether misspelt words of a query are corrected by those of the bank
     facts_alone: ClassVar[bool] = False  # whether also without hits: for recipes whose hits say little of relevance
     rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none

@@ -251,6 +251,7 @@ class Default(Recipe):
     name = "default"
     description = "lines as they were said, found by twenty-five signals; scored best in our benchmarks"
     corrects_spelling = True
+    reads_facts = True
 
     friends: ScoringProfile = _FRIENDS_PROFILE
     assistant: ScoringProfile = _ASSISTANT_PROFILE

@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import partial
 
 from everthread.bank import validation
+from everthread.facts.overview import OverviewQuestion
 from everthread.recall import fact_hits, multi_bank, unit_search
-from everthread.recall.fact_context import FactSource, add_facts, ask_overview, build_unit
+from everthread.recall.fact_context import FactSource, add_facts, ask_overview, build_unit, find_overview
+from everthread.recall.fact_lines import put_lines_first
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
+from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
@@ -113,19 +116,24 @@ def build_context(
     limits: ContextLimits,
     banks: Collection[str] | None = None,
     reranker: Reranker | None = None,
-    read_facts: FactReader | None = None,
+    *,
+    read_facts: FactReader,
+    facts: bool = False,
 ) -> Context:
     """Lay out the hits of a query as text for a prompt.
+
+    A question for all that is known of someone gets the facts, or without `facts` the lines that state them.
 
     Args:
         recipe, reader, query, banks, reranker: as for `recall`.
         limits: the limits of the text.
-        read_facts: reads what is known in the bank; None: the context gets no facts.
+        read_facts: reads what is known in the bank.
+        facts: whether to add facts.
 
     Raises:
         BadQuery, NotFound: as in `recall`.
     """
-    build = partial(_build_bank_context, recipe, reranker, read_facts, reader.bank)
+    build = partial(_build_bank_context, recipe, reranker, read_facts, facts, reader.bank)
     if banks is None:
         context = build(reader, _correct_spelling(recipe, reader, query), limits)
     else:
@@ -136,7 +144,8 @@ def build_context(
 def _build_bank_context(
     recipe: Recipe,
     reranker: Reranker | None,
-    read_facts: FactReader | None,
+    read_facts: FactReader,
+    facts: bool,
     own_bank: str,
     reader: BankReader,
     query: Query,
@@ -150,14 +159,27 @@ def _build_bank_context(
     if reranker is not None:
         result = replace(result, calibrated=False)
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
-    context = recipe_used.lay_out(reader, replace(result, hits=hits[:max_hits]), limits)
+    result = replace(result, hits=hits[:max_hits])
+    asked = ask_overview(query) if reader.bank == own_bank else None
+    is_wanted = limits.min_relevance is None or limits.min_relevance <= OVERVIEW_RELEVANCE
+    if asked and not facts and is_wanted and "line" in recipe_used.kinds:
+        result = _answer_by_lines(reader, result, query, asked, read_facts(query))
+    context = recipe_used.lay_out(reader, result, limits)
     alone = recipe_used.facts_alone
-    if read_facts is None or reader.bank != own_bank:
-        return context
-    asked = ask_overview(query)
-    if not (context.hits or alone or asked):
+    if not facts or reader.bank != own_bank or not (context.hits or alone or asked):
         return context
     return add_facts(context, query, read_facts(query), limits, asked, alone=alone)
+
+
+def _answer_by_lines(
+    reader: BankReader, result: SearchResult, query: Query, asked: OverviewQuestion, source: FactSource
+) -> SearchResult:
+    """Put the lines of the facts first that answer a question for all that is known, if there are any."""
+    if query.where not in (None, Filter()) or not (found := find_overview(asked, query, source)):
+        return result
+    read_lines = partial(reader.get_visible, allowed=result.allowed)
+    hits = put_lines_first(result.hits, found, source.known, read_lines, query.exclude)
+    return replace(result, hits=hits, relevance=max(result.relevance, OVERVIEW_RELEVANCE))
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

@@ -81,6 +81,15 @@ MIA = "My sister Mia moved to Lisbon in May."
 TOM = "My brother Tom works at the harbour of Oslo."
 
 
+def test_new_lines_are_read_for_facts_in_the_background(memory: Memory, desk: Opened) -> None:
+    observe_lines(memory, "s", MIA)
+    busy = desk(ExtractiveScribe())
+    busy.start()
+    assert busy.join(PATIENCE)
+    assert [unit.metadata["value"] for unit in memory.units("fact")] == ["Mia", "Lisbon"]
+    assert memory.fact_cache.count_unread() == 0
+
+
 def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     busy = desk(scribe)
@@ -91,7 +100,7 @@ def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memo
     assert time.monotonic() - begun < SOON
     scribe.go.set()
     assert busy.join(PATIENCE)
-    assert memory.units() == []
+    assert memory.units("summary") == []
     assert [waiting.tries for waiting in memory.jobs()] == [0]
 
 

@@ -115,7 +115,7 @@ def test_without_a_model_for_notes_or_the_wish_for_titles_none_is_written(memory
         worker = ScribeWorker(memory, scribe, writes_titles=wanted)
         with Chat(memory, None, ScriptedLLM(["How lovely!"]), scribe_worker=worker, session=scribe.name) as chat:
             say(chat, MOVED)
-        assert (memory.units(), memory.jobs()) == ([], [])
+        assert (memory.units("title"), memory.jobs()) == ([], [])
 
 
 @pytest.mark.parametrize("answer", ['{"title": "..."}', "I can't help with that.", '{"title": "PIN 4711 of the card"}'])

@@ -86,6 +86,13 @@ def test_reading_in_advance_leaves_nothing_to_read(memory: Memory) -> None:
     assert (sum(done), memory.fact_cache.count_unread()) == (2, 0)
 
 
+def test_a_forgotten_bank_is_not_created_again_to_look_for_lines(memory: Memory) -> None:
+    tell(memory, "I like jazz.")
+    memory.forget(everything=True)
+    assert memory.fact_cache.count_unread() == 0
+    assert not memory.store.exists(memory.bank)
+
+
 def test_a_bank_that_never_remembers_has_nothing_to_read(memory: Memory) -> None:
     tell(memory, "I like jazz.")
     memory.set_setting("remember", "never")
