@@ -22,6 +22,7 @@ from itertools import groupby
 from typing import Literal
 
 from everthread.chat.character import Character
+from everthread.chat.deletion_requests import is_deletion_request
 from everthread.common.keys import META_HEARD
 from everthread.errors import BadQuery
 from everthread.recall.context_packing import fill_context
@@ -261,7 +262,18 @@ def _format_scene(character: Character, parts: PromptParts) -> str:
     now, former = parts.now, ", ".join(parts.former_names)
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
     names = f" Earlier messages call {character.person}: {former}." if former else ""
-    return f"(It is {format_long_date(now)}, {now:%H:%M}{place}.{names})"
+    return f"(It is {format_long_date(now)}, {now:%H:%M}{place}.{names}{_describe_deletion(character, parts.newest)})"
+
+
+def _describe_deletion(character: Character, newest: Line | None) -> str:
+    """Say that a reply deletes nothing, if the user asks for that; otherwise a model promises it."""
+    if newest is None or newest.role != "user" or not is_deletion_request(newest.text):
+        return ""
+    name, person = character.name, character.person
+    return (
+        f" {name} can't delete or forget what was said; {person} can, with the controls of this chat. {name} says so, "
+        "and does not claim to have forgotten it."
+    )
 
 
 def _format_newest_line(character: Character, line: Line | None) -> str:

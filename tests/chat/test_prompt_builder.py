@@ -53,6 +53,13 @@ def whole(prompt: Prompt) -> str:
     return "\n".join(message.content for message in prompt.messages)
 
 
+def test_the_prompt_for_a_request_to_forget_says_that_a_reply_cannot_do_it() -> None:
+    asked = build_prompt(CAPTAIN, PromptParts([], line(1, "Please forget what I said about Mia."), NOW), 2000)
+    assert "Captain can't delete or forget what was said; Nora can" in asked.messages[-1].content
+    other = build_prompt(CAPTAIN, PromptParts([], line(1, "I keep forgetting my keys."), NOW), 2000)
+    assert "can't delete" not in whole(other)
+
+
 def test_a_prompt_has_the_character_the_window_the_changing_parts_and_the_newest_line_in_order() -> None:
     window = [line(1, "Is the sloop ready?"), line(2, "Aye, she is.", "Captain")]
     turn = PromptParts(
