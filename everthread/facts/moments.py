@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 
-from everthread.facts.clauses import COMMA
+from everthread.facts.clauses import COMMA, find_starts
 from everthread.facts.grammar import Grammar, Pattern
 from everthread.types import Line
 
 WEEK_DAYS = 7
+MAX_LEADING_WORDS = 1  # of a clause before a moment that begins it: "then in May Mia moved"
 
 
 def read_told_moment(match: re.Match[str], said_at: datetime, grammar: Grammar) -> str | None:
@@ -62,12 +63,18 @@ def read_clause_moment(
         found = None
     if found is None:
         found = find_moment(expressions, lambda each: each.search(text, 0, start))
-        if found is not None and text[found.end() : start].strip(" ,，"):
+        if found is not None and (text[found.end() : start].strip(" ,，") or _ends_clause(found, text, grammar)):
             found = None
     if found is None:
         return None, False
     is_known = not line.is_undated or found.groupdict().get("year") is not None
     return read_told_moment(found, line.said_at, grammar) if is_known else None, found.re not in since
+
+
+def _ends_clause(found: re.Match[str], text: str, grammar: Grammar) -> bool:
+    """Return whether a moment is that of the clause before: "we move in May, Mia got a job"."""
+    starts = [at for at, _ in find_starts(grammar, text) if at <= found.start()]
+    return len(text[max(starts, default=0) : found.start()].split()) > MAX_LEADING_WORDS
 
 
 def find_moment(

@@ -1,4 +1,4 @@
-"""Tests of the moments that lines give, where it is unknown when the lines were said."""
+"""Tests of the moments that lines give, also where it is unknown when the lines were said."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ RELATIVE = {
     "I've lived in Graz for three years.": "2023",
     "I've lived in Graz since May.": "2026-05",
     "I sold my bike yesterday.": "2026-11-29",
+    "And last year we moved to Graz.": "2025",
     "Ich bin im Januar nach Graz gezogen.": "2026-01",
     "Ich wohne seit drei Jahren in Graz.": "2023",
     "Vivo en Graz desde hace tres años.": "2023",
@@ -49,3 +50,17 @@ def test_of_an_undated_line_no_moment_is_known_that_depends_on_when_it_was_said(
 @pytest.mark.parametrize(("text", "moment"), ABSOLUTE.items())
 def test_of_an_undated_line_a_moment_with_a_year_is_known(text: str, moment: str) -> None:
     assert read_moment(text, **{META_UNDATED: True}) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We're moving to Graz in May, Mia got a job at Acme.",
+        "I've been here since 2019, Mia works at Acme.",
+        "Wir ziehen im Mai um, Mia arbeitet bei Acme.",
+    ],
+)
+def test_the_moment_of_one_clause_is_not_that_of_the_next(text: str) -> None:
+    line = Line(1, "s", "user", "Nora", text, STORED_AT)
+    (work,) = (each for each in read_statements([line]) if each.attribute == "employer")
+    assert (work.value, work.moment) == ("Acme", None)
