@@ -17,10 +17,14 @@ from everthread.facts.types import Fact, Statement
 from everthread.text.word_lists import load_word_lists
 
 DEFAULT_LANGUAGE = "en"
+CONSTANT = ("birthday", "origin")  # a new value corrects the one before, and does not hold since it was said
 _SENTENCES = load_word_lists(__file__)
 _INSERTED = re.compile(r"(\{(?:attribute|(?:a |the )?value)\})")
 _NEEDS_ARTICLE = re.compile(r"(?!(?:an?|the|my|our|his|her|their|some|one|two|three|four|five|six|seven) )[a-z]")
 _PLURAL = re.compile(r"(?<![siu])s(?: (?:at|of|in|for|with) .*)?$")
+_UNIT_OF_AGE = re.compile(  # at the end of an age that is not in years alone: "three weeks", "三个月"
+    r"(?:months?|weeks?|days?|monate?n?|wochen?|tage?n?|mes(?:es)?|semanas?|días?|[岁歲月周天半])$", re.IGNORECASE
+)
 _VOWEL = re.compile(r"[aeio]|u(?!ni|s[aeiou]|ti)|hour|honest|heir")
 
 
@@ -36,7 +40,7 @@ def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE, reader: str | No
     """Write a fact as a sentence, with since when it holds or until when it held.
 
     Also named are the value that it replaced: "Nora lives in Porto (since March 2024; before: Leeds).", or the one that
-    replaced it.
+    replaced it; and of an age when it was said: "Nora is 34 years old (as of May 2024)."
 
     Args:
         fact: the fact.
@@ -45,10 +49,13 @@ def describe_fact(fact: Fact, language: str = DEFAULT_LANGUAGE, reader: str | No
     """
     words = _words(language)
     notes = [] if fact.holds else _end_notes(fact, words)
-    if fact.holds and fact.since is not None and (fact.since_stated or fact.replaces):
+    is_of_time = fact.since_stated or (fact.replaces and fact.attribute not in CONSTANT)
+    if fact.holds and fact.since is not None and is_of_time:
         notes.append(words["since"].format(moment=_render_time(fact.since_stated, fact.since, words)))
     if fact.replaces and fact.holds:
         notes.append(words["before"].format(value=fact.replaces))
+    if fact.attribute == "age" and fact.holds and not (fact.undated or notes):
+        notes.append(words["as_of"].format(moment=_render_time(None, fact.said_at, words)))
     clause = _clause(fact, words, reader, is_ended=not fact.holds)
     return _join(clause if reader is None else clause[:1].upper() + clause[1:], notes, words)
 
@@ -91,7 +98,8 @@ def _clause(item: Statement | Fact, words: Mapping[str, Any], reader: str | None
         "{the value}": f"the {item.value}" if _NEEDS_ARTICLE.match(item.value) else item.value,
     }
     form = "you" if is_reader else "ended" if is_ended else "holds"
-    template = _find_template(item.attribute, words, form)
+    is_unit_said = item.attribute == "age" and _UNIT_OF_AGE.search(item.value) is not None
+    template = _find_template("age with unit" if is_unit_said else item.attribute, words, form)
     clause = "".join(
         forms[part] if part in forms else _contract(part.replace("{subject}", subject), words)
         for part in _INSERTED.split(template)

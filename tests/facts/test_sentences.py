@@ -41,6 +41,8 @@ def state(attribute: str, value: str, subject: str = "Nora", **fields: Any) -> S
         (state("partner", "Tom", ends=True), "Nora's partner is no longer Tom."),
         (state("home", "Porto", "Nora's sister"), "Nora's sister lives in Porto."),
         (state("favourite colour", "green"), "Nora's favourite colour is green."),
+        (state("age", "34"), "Nora is 34 years old."),
+        (state("age", "three weeks"), "Nora is three weeks old."),
         (state("", "Nora swims.", ""), "Nora swims."),
         (state("", "Nora swims", "", moment="2024"), "Nora swims (since 2024)."),
         (state("", "Nora swims.", "", moment="2024"), "Nora swims (since 2024)."),
@@ -187,3 +189,19 @@ def test_every_language_has_the_same_words(language: str) -> None:
     assert words["you"].keys() == words["holds"].keys()
     assert len(words["months"]) == 12
     assert language == "en" or words["relations"].keys() == RELATIONS - {"pet"}
+
+
+def test_an_age_says_when_it_was_said_unless_it_says_since_when() -> None:
+    (fact,) = build_facts([state("age", "34")])
+    assert fact.text == "Nora is 34 years old (as of March 2024)."
+    assert describe_fact(fact, "de", "Nora") == "Du bist 34 Jahre alt (Stand März 2024)."
+    (dated,) = build_facts([state("age", "34", moment="2024-02")])
+    assert dated.text == "Nora is 34 years old (since February 2024)."
+    (undated,) = build_facts([state("age", "34", is_undated=True)])
+    assert undated.text == "Nora is 34 years old."
+
+
+def test_another_birthday_corrects_the_one_before() -> None:
+    later = state("birthday", "May 4", id=2, said_at=datetime(2024, 4, 5, tzinfo=UTC))
+    (birthday,) = (fact for fact in build_facts([state("birthday", "May 3"), later]) if fact.holds)
+    assert birthday.text == "Nora's birthday is May 4 (before: May 3)."
