@@ -147,6 +147,8 @@ STATED = {
     "I'm 34.": "Nora | age | 34",
     "i just turned 50": "Nora | age | 50",
     "My birthday is on 3 May": "Nora | birthday | 3 May",
+    "My birthday is 12 April 1990": "Nora | birthday | 12 April 1990",
+    "I was born on April 12, 1990.": "Nora | birthday | April 12, 1990",
     "My birthday's the 21st of October.": "Nora | birthday | 21st of October",
     # relatives and friends
     "My sister Ines lives in Bergen.": "Nora | sister | Ines; Ines | home | Bergen",
