@@ -84,6 +84,16 @@ ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
 STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
+# Statuses of work, and of one who expects a child: beside them, someone is also married or single.
+WORK_STATUSES = frozenset(
+    (
+        *("retired", "unemployed", "arbeitslos", "arbeitssuchend", "arbeitsuchend", "rentner", "rentnerin", "in rente"),
+        *("fruhrentner", "fruhrentnerin", "in fruhrente", "berentet", "pensionar", "pensionarin", "in pension"),
+        *("pensioniert", "en paro", "desempleado", "desempleada", "jubilado", "jubilada", "retirado", "retirada"),
+        *("pensionado", "pensionada", "失业", "失業", "退休"),
+    )
+)
+PREGNANT = frozenset(("pregnant", "schwanger", "embarazada", "怀孕", "懷孕"))
 RESTRICTIONS = ("no ", "kein ", "keine ")  # what a diet begins with that may stand beside others: "no pork"
 FAVOURITE = "favourite "  # and the kind of thing
 KINDS = frozenset(  # kinds that rules name in English in any language, and in answers to a question
@@ -131,9 +141,15 @@ def is_single(attribute: str) -> bool:
 
 
 def takes_the_place(attribute: str, value: str, former: str) -> bool:
-    """Return whether a newer value takes a former one's place: "vegan" that of "keto", but "no pork" of nothing."""
-    is_restriction = attribute == "diet" and (value.startswith(RESTRICTIONS) or former.startswith(RESTRICTIONS))
-    return is_single(attribute) and not is_restriction
+    """Return whether a newer value takes a former one's place, both in the form of `history.value_key`.
+
+    "vegan" takes that of "keto", but "no pork" that of nothing; "divorced" that of "married", but not of "retired".
+    """
+    if attribute == "diet" and (value.startswith(RESTRICTIONS) or former.startswith(RESTRICTIONS)):
+        return False
+    if attribute == "status" and any((value in kind) != (former in kind) for kind in (WORK_STATUSES, PREGNANT)):
+        return False
+    return is_single(attribute)
 
 
 def exclude_each_other(relation: str, other: str) -> bool:

@@ -1,28 +1,30 @@
-"""Finds what no longer holds because of what a line states: who retires has no employer any more. Pure."""
+"""Finds what no longer holds because of what a line states: who retires has no employer any more. Pure.
+
+Which statuses end which attributes, and the other way round, is data, in `consequences.toml`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from everthread.facts.attributes import is_single, takes_the_place
-from everthread.facts.history import value_key
+from everthread.facts.history import is_long_ago, value_key
 from everthread.facts.referents import Names
 from everthread.facts.types import Statement
+from everthread.text.word_lists import load_word_lists
 
+_ALL = load_word_lists(__file__)["all"]
 # Attributes of which the same thing can't have both.
 OPPOSITES = {"likes": "dislikes", "hobby": "dislikes", "plays": "dislikes", "dislikes": "likes"}
 
 
-def find_consequences(
-    statements: Sequence[Statement], names: Names, ended_by: Mapping[str, Sequence[str]]
-) -> Iterator[Statement]:
+def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator[Statement]:
     """Yield what ends by what a line states. It ends before the rest of the line begins.
 
     Args:
         statements: what the line states.
         names: what was stated before, and in the line.
-        ended_by: the attributes of which any value ends by each status: "partner" by "divorced".
     """
     stated = {(each.subject, each.attribute) for each in statements}
     for each in statements:
@@ -34,9 +36,12 @@ def find_consequences(
         opposite = OPPOSITES.get(each.attribute)
         if opposite and value_key(each.value) in names.values[each.subject, opposite]:
             yield replace(each, attribute=opposite, ends=True)
-        for attribute in ended_by.get(value_key(each.value), ()) if each.attribute == "status" else ():
+        for attribute in _ALL["ended_by"].get(value_key(each.value), ()) if each.attribute == "status" else ():
             if names.values[each.subject, attribute] and (each.subject, attribute) not in stated:
                 yield replace(each, attribute=attribute, value="", ends=True)
+        statuses = names.values[each.subject, "status"].intersection(_ALL["outdated_by"].get(each.attribute, ()))
+        if (each.subject, "status") not in stated and not is_long_ago(each):
+            yield from (replace(each, attribute="status", value=status, ends=True) for status in sorted(statuses))
 
 
 def settle(names: Names, statements: Sequence[Statement]) -> None:

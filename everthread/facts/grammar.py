@@ -273,8 +273,8 @@ class Grammar:
         couples: the words for both relatives that one word means: "mother" and "father" for "parents".
         favourites: the English word for each kind of thing that may be a favourite.
         doers: the word for someone who does each thing for a living: "bartender" for "bartending".
+        statuses: the status of someone who did each thing: "verheiratet" for "geheiratet".
         pronouns: the gender of each pronoun and possessive.
-        ended_by: the attributes of which every value ends by each status: "partner" by "divorced".
         oblique: after it, a word names only where something happens or with what, and "it" means another: "in the car".
         between: with it between something and "it", the pronoun may mean another thing.
         mentioned: where a line mentions a place, in its group `place`, that "there" may mean; `mentioned_here`, "here".
@@ -352,8 +352,8 @@ class Grammar:
     couples: Mapping[str, tuple[str, str]]
     favourites: Mapping[str, str]
     doers: Mapping[str, str]
+    statuses: Mapping[str, str]
     pronouns: Mapping[str, Gender]
-    ended_by: Mapping[str, tuple[str, ...]]
     oblique: re.Pattern[str]
     between: re.Pattern[str]
     mentioned: re.Pattern[str]
@@ -480,8 +480,8 @@ class _Builder:
             couples={word: (both[0], both[1]) for word, both in table.get("couples", {}).items()},  # variants follow
             favourites=table.get("favourites", {}),
             doers={what: who for doers in table.get("doers", {}).values() for what, who in doers.items()},
+            statuses=table.get("statuses", {}),
             pronouns=table["pronouns"],
-            ended_by={status: tuple(ended) for status, ended in table.get("ended_by", {}).items()},
             oblique=self._compile(self.macros.get("oblique", NEVER)),
             between=self._compile(self.macros.get("between", NEVER)),
             mentioned=self._compile(self.macros.get("mentioned", NEVER)),

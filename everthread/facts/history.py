@@ -253,11 +253,17 @@ class _History:
 def _is_memory(statement: Statement, until: datetime) -> bool:
     """Return whether a statement is of an event before a moment, and over a year before it was said."""
     moment = statement.moment
+    return moment is not None and is_long_ago(statement) and moment < until.date().isoformat()[: len(moment)]
+
+
+def is_long_ago(statement: Statement) -> bool:
+    """Return whether a statement is of an event more than a year before it was said."""
+    moment = statement.moment
     if moment is None or not statement.is_event or statement.is_undated:
         return False
     said = statement.said_at.date().isoformat()
     year_before = f"{int(said[:4]) - 1:04}{said[4:]}"
-    return moment < min(until.date().isoformat(), year_before)[: len(moment)]
+    return moment < year_before[: len(moment)]
 
 
 def _begin(statement: Statement) -> datetime | None:

@@ -100,7 +100,7 @@ class _Reader:
                 self.names.add(statement)
             self.recent.append(mentions)
         made = list(self.names.resolve(found.values()))
-        made = [*find_consequences(made, self.names, grammar.ended_by), *made]
+        made = [*find_consequences(made, self.names), *made]
         settle(self.names, made)
         return made
 

@@ -96,6 +96,8 @@ class ValueReader:
                 for value in self._split(text, attribute in form.lists):
                     if attribute == "occupation":
                         value = self.grammar.doers.get(value.lower(), value)
+                    if attribute == "status":
+                        value = self.grammar.statuses.get(value.lower(), value)
                     if not self._is_unfit(subject, attribute, value):
                         yield from ((name, attribute, pattern.prefix + value) for name in subjects)
 

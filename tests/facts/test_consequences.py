@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from everthread.facts.consequences import find_consequences, settle
@@ -9,7 +10,6 @@ from everthread.facts.referents import Names
 from everthread.facts.types import Statement
 
 SAID_AT = datetime(2025, 3, 3, 12, tzinfo=UTC)
-ENDED_BY = {"divorced": ["partner"], "retired": ["employer", "occupation"]}
 
 
 def state(attribute: str, value: str, *, ends: bool = False) -> Statement:
@@ -24,7 +24,7 @@ def know(*statements: Statement) -> Names:
 
 
 def list_ends(*stated: Statement, known: tuple[Statement, ...]) -> list[tuple[str, str]]:
-    found = find_consequences(stated, know(*known, *stated), ENDED_BY)
+    found = find_consequences(stated, know(*known, *stated))
     return [(each.attribute, each.value) for each in found if each.ends]
 
 
@@ -41,6 +41,18 @@ def test_a_status_ends_what_it_rules_out_if_that_is_known() -> None:
 def test_a_status_keeps_what_the_same_line_states() -> None:
     stated = state("status", "divorced"), state("partner", "Tess")
     assert list_ends(*stated, known=(state("partner", "Ann"),)) == []
+
+
+def test_a_new_partner_or_employer_ends_a_status_that_it_rules_out() -> None:
+    assert list_ends(state("partner", "Ann"), known=(state("status", "single"),)) == [("status", "single")]
+    assert list_ends(state("employer", "Lidl"), known=(state("status", "Arbeitslos"),)) == [("status", "arbeitslos")]
+    assert list_ends(state("partner", "Ann"), known=(state("status", "divorced"),)) == []
+    assert list_ends(state("partner", "Ann"), state("status", "single"), known=(state("status", "single"),)) == []
+
+
+def test_a_partner_of_long_ago_ends_no_status() -> None:
+    met = replace(state("partner", "Ann"), moment="2010", is_event=True)
+    assert list_ends(met, known=(state("status", "single"),)) == []
 
 
 def test_who_leaves_an_employer_leaves_the_boss() -> None:

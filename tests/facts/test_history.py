@@ -39,6 +39,13 @@ def test_a_new_value_takes_the_place_of_the_old_one() -> None:
     assert not leeds.holds
 
 
+def test_a_status_of_work_and_one_of_the_family_hold_side_by_side() -> None:
+    facts = build_facts([state(1, "status", "divorced"), state(2, "status", "retired"), state(3, "status", "pregnant")])
+    assert all(fact.holds for fact in facts)
+    facts = build_facts([state(1, "status", "divorced"), state(2, "status", "in Rente"), state(3, "status", "married")])
+    assert sorted(values([fact for fact in facts if fact.holds])) == ["in Rente", "married"]
+
+
 def test_values_of_other_attributes_hold_side_by_side() -> None:
     facts = build_facts([state(1, "likes", "jazz"), state(2, "likes", "figs")])
     assert values(facts) == ["jazz", "figs"]
