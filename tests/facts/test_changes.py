@@ -22,6 +22,14 @@ ENDED = {
     ("my dog Rex is old", "we had to let Rex go"): "pet | Rex",
     ("my husband Tom is lovely", "my divorce from Tom came through"): "partner | Tom",
     ("my flatmate is called Jo", "I live alone now"): "flatmate | ",
+    # what was said is denied
+    ("I work at Bosch", "I don't work at Bosch."): "employer | Bosch",
+    ("I work at Bosch", "I never worked at Bosch, that was a lie"): "employer | Bosch",
+    ("I live in Rome", "I don't live in Rome."): "home | Rome",
+    ("I have a dog called Rex", "I don't actually have a dog."): "pet | dog",
+    ("I'm vegan", "I was kidding, I'm not vegan"): "diet | vegan",
+    ("I'm vegan", "I'm not vegan, just lazy"): "diet | vegan",
+    ("My cat is called Milo", "I meant Miro, not Milo."): "pet | Milo",
     # whatever is known, by how it ended
     ("I work at Tesco", "Tesco let me go, cash flow"): "employer | Tesco",
     ("I live in Leith", "Leith is history, I'm off"): "home | Leith",
@@ -104,6 +112,9 @@ ENDED = {
 }
 
 REPLACED = {
+    ("I live in Lyon", "Sorry, I meant Lille, not Lyon."): "home | Lille",
+    ("My cat is called Milo", "I meant Miro, not Milo."): "pet | Miro",
+    ("My boss is Carla", "I meant Clara, not Carla"): "boss | Clara",
     ("I live in Leeds", "so we've swapped Leeds for Bath"): "home | Bath",
     ("I live in Leeds", "we ended up in Hull in the end, moved in last week"): "home | Hull",
     ("I live in Leeds", "We're in Derby as of Saturday"): "home | Derby",
@@ -151,6 +162,15 @@ STATED_ALONE = {
 }
 
 UNCHANGED = [
+    ("I have a dog called Rex", "I don't have a dog walker"),
+    ("I live in Rome", "I don't live in Rome alone"),
+    ("I live in Rome", "I don't live in Rome to sit in traffic"),
+    ("I work at Bosch", "I don't work at Bosch on Fridays"),
+    ("I'm vegan", "I'm not vegan today"),
+    ("I'm vegan", "I'm not vegan enough?"),
+    ("I live in Berlin", "No, not Berlin, Hamburg."),
+    ("I like coffee", "I meant tea, not coffee"),
+    ("I live in Lyon", "I meant to write, not to call"),
     ("I work at Tesco", "no more Tesco sandwiches for me"),
     ("I work at Tesco", "I quit smoking"),
     ("I live in Leeds", "we ended up in Paris for the weekend"),
@@ -344,3 +364,7 @@ def test_what_a_correction_says_counts_from_when_it_was_said() -> None:
     corrected = Statement("Nora", "home", "Bradford", (1,), days[0], writer="person", position=1, id=1)
     found = read_statements([Line(3, "s", "user", "Nora", "York is history", days[2], key="3")], [york, corrected])
     assert [(each.attribute, each.value, each.ends) for each in found] == [("home", "York", True)]
+
+
+def test_a_correction_within_a_line_counts() -> None:
+    assert read_later("I'm allergic to nuts. Oh no, not nuts, peanuts.") >= {"allergy | peanuts", "-allergy | nuts"}
