@@ -22,6 +22,7 @@ ENDED = {
     ("my dog Rex is old", "we had to let Rex go"): "pet | Rex",
     ("my husband Tom is lovely", "my divorce from Tom came through"): "partner | Tom",
     ("my flatmate is called Jo", "I live alone now"): "flatmate | ",
+    ("I'm pregnant", "Our daughter Ida was born on Thursday."): "status | pregnant",
     # what was said is denied
     ("I work at Bosch", "I don't work at Bosch."): "employer | Bosch",
     ("I work at Bosch", "I never worked at Bosch, that was a lie"): "employer | Bosch",
@@ -112,6 +113,7 @@ ENDED = {
 }
 
 REPLACED = {
+    ("I'm divorced", "I married Dan last month"): "status | married",
     ("I live in Lyon", "Sorry, I meant Lille, not Lyon."): "home | Lille",
     ("My cat is called Milo", "I meant Miro, not Milo."): "pet | Miro",
     ("My boss is Carla", "I meant Clara, not Carla"): "boss | Clara",

@@ -146,6 +146,8 @@ STATED = {
     "I'm 34 years old.": "Nora | age | 34",
     "I'm 34.": "Nora | age | 34",
     "i just turned 50": "Nora | age | 50",
+    "I work at Zeit für Brot.": "Nora | employer | Zeit für Brot",
+    "I live in Frankfurt am Main.": "Nora | home | Frankfurt am Main",
     "My birthday is on 3 May": "Nora | birthday | 3 May",
     "My birthday is 12 April 1990": "Nora | birthday | 12 April 1990",
     "I was born on April 12, 1990.": "Nora | birthday | April 12, 1990",
