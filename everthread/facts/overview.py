@@ -30,6 +30,8 @@ LATELY = timedelta(days=45)  # as on the page
 
 _LISTS = load_word_lists(__file__)
 _EDGES = " \t\n?!.…？！。"
+_ADDRESS = re.compile(r"(?:@\S+|[^\s,，、:!?]{1,30}(?: [^\s,，、:!?]{1,30})?[,，、:!])\s*(?=\w|¿)")  # "Kit, what do you know about me?"
+_ADDRESS_AFTER = re.compile(r"[,，]\s*[^\s,，]+$")  # "What do you know about me, Kit?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,9 @@ def parse_overview(question: str, moment: datetime) -> OverviewQuestion | None:
     text = question.strip(_EDGES)
     if not text or len(text) > MAX_CHARS:
         return None
+    texts = list(_list_readings(text))
     for language, form in _list_forms():
-        match = form.fullmatch(text) or form.fullmatch(expand_chat_spelling(text))
+        match = next((match for each in texts if (match := form.fullmatch(each))), None)
         groups = match.groupdict() if match else {}
         told = groups.get("since")
         since = None if told is None else _find_start(told, language, moment)
@@ -67,6 +70,21 @@ def parse_overview(question: str, moment: datetime) -> OverviewQuestion | None:
         names = re.split(_LISTS[language]["and"], groups.get("who") or "", flags=re.IGNORECASE)
         return OverviewQuestion(language, tuple(name for name in names if name.strip()), since)
     return None
+
+
+def _list_readings(text: str) -> Iterator[str]:
+    """Yield a question without the name of the one who is asked, if it has one, then as it is; each also written out."""
+    address = _ADDRESS.match(text)
+    named = text[address.end() :] if address else text
+    after = _ADDRESS_AFTER.search(named)
+    if after is not None and not _has_comma(named[: after.start()]):
+        named = named[: after.start()]
+    for reading in dict.fromkeys((named, text)):
+        yield from (reading, expand_chat_spelling(reading))
+
+
+def _has_comma(text: str) -> bool:
+    return "," in text or "，" in text
 
 
 def select_overview(

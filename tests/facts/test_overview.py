@@ -54,6 +54,10 @@ def ask(memory: Memory, question: str, moment: datetime = NOW) -> list[str]:
     ("question", "names"),
     [
         ("What do you know about me?", ("me",)),
+        ("Kit, what do you know about me?", ("me",)),
+        ("What do you know about me, Kit?", ("me",)),
+        ("@Kit what do you know about Mia, Tom and Ben?", ("Mia", "Tom", "Ben")),
+        ("キット、私について何を知っていますか？", ("私",)),
         ("And what do you still remember about my sister", ("my sister",)),
         ("what do you know about Mia and Tom?", ("Mia", "Tom")),
         ("Tell me everything you know about me.", ("me",)),
