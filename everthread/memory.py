@@ -65,7 +65,7 @@ from everthread.facts.cache import FactCache
 from everthread.facts.dropped_facts import read_dropped
 from everthread.facts.reread_lines import reread_lines
 from everthread.facts.rules import read_statements
-from everthread.recall.fact_context import FactSource
+from everthread.recall.fact_context import FactSource, ask_overview
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import NO_RERANKING, RerankerOpener
@@ -327,7 +327,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         validation.check_positive(k, "k")
         bank_query = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        read_facts = partial(self._read_facts, MAX_LINES_READ) if facts else None
+        read_facts = partial(self._read_facts, MAX_LINES_READ, True) if facts else None
         return dispatch.recall(self.recipe, self.reader, bank_query, k, banks, reranker, read_facts)
 
     @traced("everthread.context", tokens=attrgetter("tokens"))
@@ -389,14 +389,18 @@ class Memory(TextSearch, BankUnits, BankFacts):
         reranker = None if spec in NO_RERANKING else reader.call_model(partial(self._rerankers.open, spec), None)
         wants_facts = self.recipe.facts if facts is None else facts
         limit = 0 if deadline_s is not None else MAX_LINES_READ  # reading lines for facts takes long
-        read_facts = partial(self._read_facts, limit)
+        read_facts = partial(self._read_facts, limit, wants_facts)
         return dispatch.build_context(
             self.recipe, reader, bank_query, limits, banks, reranker, read_facts=read_facts, facts=wants_facts
         )
 
-    def _read_facts(self, limit: int, query: Query) -> FactSource:
-        """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet."""
-        known = self.read_known(limit, query.exclude)
+    def _read_facts(self, limit: int, wants_facts: bool, query: Query) -> FactSource:
+        """Read what is known for a query, with the facts of at most `limit` lines that were not read for facts yet.
+
+        If facts are not wanted, such lines are read only for a question for all that is known.
+        """
+        allowed = limit if wants_facts or ask_overview(query) else 0
+        known = self.read_known(allowed, query.exclude)
         return FactSource(known, partial(find_asker, self.store, self.bank, known))
 
     # ------------------------------------------------------- lines and sessions

@@ -16,6 +16,7 @@ from everthread.facts.cache import FactIndex
 from everthread.facts.history import held_at
 from everthread.facts.selection import Asked, FindAsker, read_question
 from everthread.facts.types import Fact
+from everthread.text.address import remove_address
 from everthread.text.analyzer import terms
 from everthread.text.chat_spelling import expand_chat_spelling
 
@@ -52,7 +53,7 @@ class _Answer(NamedTuple):
 def find_answering_lines(
     question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
 ) -> AnsweringLines:
-    """Find the lines that answer a question by a fact.
+    """Find the lines that answer a question by a fact, with or without the name of the one who is asked.
 
     A question that asks for no attribute, or for another time in the past than that before the present, has no such
     lines. Without any facts, which may be because the lines are in a language that isn't read, no question has.
@@ -66,6 +67,15 @@ def find_answering_lines(
     """
     if not known.stored:
         return NO_LINES
+    readings = dict.fromkeys((question, remove_address(question)))
+    found = [_find_lines(reading, known, find_asker, moment, is_past=is_past) for reading in readings]
+    return next((lines for lines in found if lines.is_complete), found[0])
+
+
+def _find_lines(
+    question: str, known: FactIndex, find_asker: FindAsker, moment: datetime, *, is_past: bool
+) -> AnsweringLines:
+    """Find the lines that answer a question as it is worded."""
     asked = read_question(expand_chat_spelling(question), known, find_asker)
     attributes = _list_attributes(asked)
     if asked.time in (None, "past") or not (attributes or asked.terms & _FAVOURITE_TERMS):

@@ -21,6 +21,7 @@ from everthread.facts.moments import find_moment, read_told_moment
 from everthread.facts.partial_dates import read_moment
 from everthread.facts.selection import FindAsker, list_subjects, read_question
 from everthread.facts.types import Fact
+from everthread.text.address import remove_address
 from everthread.text.chat_spelling import expand_chat_spelling
 from everthread.text.time_words import CALENDAR_YEARS
 from everthread.text.word_lists import alternation, load_word_lists
@@ -30,8 +31,6 @@ LATELY = timedelta(days=45)  # as on the page
 
 _LISTS = load_word_lists(__file__)
 _EDGES = " \t\n?!.…？！。"
-_ADDRESS = re.compile(r"(?:@\S+|[^\s,，、:!?]{1,30}(?: [^\s,，、:!?]{1,30})?[,，、:!])\s*(?=\w|¿)")  # "Kit, what do you know about me?"
-_ADDRESS_AFTER = re.compile(r"[,，]\s*[^\s,，]+$")  # "What do you know about me, Kit?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +73,8 @@ def parse_overview(question: str, moment: datetime) -> OverviewQuestion | None:
 
 def _list_readings(text: str) -> Iterator[str]:
     """Yield a question without the name of the one who is asked, if it has one, then as it is; each also written out."""
-    address = _ADDRESS.match(text)
-    named = text[address.end() :] if address else text
-    after = _ADDRESS_AFTER.search(named)
-    if after is not None and not _has_comma(named[: after.start()]):
-        named = named[: after.start()]
-    for reading in dict.fromkeys((named, text)):
+    for reading in dict.fromkeys((remove_address(text), text)):
         yield from (reading, expand_chat_spelling(reading))
-
-
-def _has_comma(text: str) -> bool:
-    return "," in text or "，" in text
 
 
 def select_overview(

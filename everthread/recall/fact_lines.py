@@ -36,8 +36,15 @@ def put_lines_first(
     numbers = {seq for fact in shown for seq in (*fact.seqs, *_list_ends(fact, known))} - excluded
     lines = {line.seq: line for line in read_lines(sorted(numbers))}
     stated = {line.seq: line for fact in shown for line in _find_lines(fact, known, lines)}
-    first = [Hit(line, OVERVIEW_RELEVANCE, OVERVIEW_RELEVANCE, {}, (line,)) for line in stated.values()]
-    return [*first, *(hit for hit in hits if hit.kind != "line" or hit.seq not in stated)]
+    return [
+        *map(build_line_hit, stated.values()),
+        *(hit for hit in hits if hit.kind != "line" or hit.seq not in stated),
+    ]
+
+
+def build_line_hit(line: Line) -> Hit:
+    """Return the hit of a line that a fact has found."""
+    return Hit(line, OVERVIEW_RELEVANCE, OVERVIEW_RELEVANCE, {}, (line,))
 
 
 def find_statement(fact: Fact, lines: Mapping[int, Line]) -> Line | None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from everthread.bank import validation
+from everthread.facts.answering_lines import find_answering_lines
+from everthread.facts.cache import MAX_KEPT_STATEMENTS
 from everthread.facts.overview import OverviewQuestion
 from everthread.recall import fact_hits, multi_bank, unit_search
 from everthread.recall.fact_context import FactSource, add_facts, ask_overview, build_unit, find_overview
-from everthread.recall.fact_lines import put_lines_first
+from everthread.recall.fact_lines import build_line_hit, put_lines_first
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
@@ -18,10 +20,12 @@ from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.types import Context, Filter, Hit
+from everthread.text.questions import is_question
+from everthread.types import Context, Filter, Hit, now
 
 FactReader = Callable[[Query], FactSource]
 
+MAX_ANSWERING_LINES = 5  # of a question that asks for one fact
 CANDIDATES_PER_HIT = 4  # hits that a reranker gets for each hit of the result
 DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
 
@@ -162,8 +166,11 @@ def _build_bank_context(
     result = replace(result, hits=hits[:max_hits])
     asked = ask_overview(query) if reader.bank == own_bank else None
     is_wanted = limits.min_relevance is None or limits.min_relevance <= OVERVIEW_RELEVANCE
-    if asked and not facts and is_wanted and "line" in recipe_used.kinds:
-        result = _answer_by_lines(reader, result, query, asked, read_facts(query))
+    if not facts and is_wanted and "line" in recipe_used.kinds and reader.bank == own_bank:
+        if asked:
+            result = _answer_by_lines(reader, result, query, asked, read_facts(query))
+        elif limits.gate and not hits:
+            result = _answer_by_fact(reader, result, query, read_facts)
     context = recipe_used.lay_out(reader, result, limits)
     alone = recipe_used.facts_alone
     if not facts or reader.bank != own_bank or not (context.hits or alone or asked):
@@ -180,6 +187,22 @@ def _answer_by_lines(
     read_lines = partial(reader.get_visible, allowed=result.allowed)
     hits = put_lines_first(result.hits, found, source.known, read_lines, query.exclude)
     return replace(result, hits=hits, relevance=max(result.relevance, OVERVIEW_RELEVANCE))
+
+
+def _answer_by_fact(reader: BankReader, result: SearchResult, query: Query, read_facts: FactReader) -> SearchResult:
+    """Add the lines of the fact that a question asks for, to which no line seems relevant, if there is one."""
+    if query.where not in (None, Filter()) or not is_question(query.text):
+        return result
+    if reader.corpus_stats().lines > MAX_KEPT_STATEMENTS:
+        return result  # the facts of a large bank are not kept in memory
+    source, moment = read_facts(query), query.as_of or now()
+    found = find_answering_lines(query.text, source.known, source.find_asker, moment, is_past=query.as_of is not None)
+    if not found.is_complete:
+        return result
+    seqs = [seq for seq in found.answering if seq not in query.exclude][:MAX_ANSWERING_LINES]
+    lines = {line.seq: line for line in reader.get_visible(sorted(seqs), result.allowed)}
+    hits = [build_line_hit(lines[seq]) for seq in seqs if seq in lines]
+    return replace(result, hits=hits, relevance=max(result.relevance, OVERVIEW_RELEVANCE)) if hits else result
 
 
 def apply_gate(result: SearchResult, limits: ContextLimits, min_relevance: float) -> list[Hit]:

@@ -82,3 +82,17 @@ def test_a_forgotten_line_is_not_quoted(memory: Memory) -> None:
     assert TALK[4] in quoted(memory, ABOUT_ME)
     memory.forget(seq=5)
     assert TALK[4] not in quoted(memory, ABOUT_ME)
+
+
+def test_a_question_for_one_fact_gets_its_line_if_no_line_seems_relevant(tmp_path: Path) -> None:
+    talk = ("finally in Berlin! Our flat is in Neukölln.", *TALK[1:6], "My mum lives in Bristol.", *TALK[7:])
+    with Memory.open("jo", store=tmp_path) as bank:
+        bank.observe_many(
+            NewLine(text, "Jo", said_at=FIRST + timedelta(days=number), session=str(number))
+            for number, text in enumerate(talk * 4)
+        )
+        assert quoted(bank, "Where do I live?") == []
+        bank.read_facts()
+        assert set(quoted(bank, "Where do I live?")) == set(quoted(bank, "Kit, where do I live?")) == {talk[0]}
+        assert quoted(bank, "Where will I live?") == []
+        assert quoted(bank, "Where do I live?", where=Filter(speaker="Jo")) == []
