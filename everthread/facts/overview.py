@@ -72,7 +72,7 @@ def parse_overview(question: str, moment: datetime) -> OverviewQuestion | None:
 
 
 def _list_readings(text: str) -> Iterator[str]:
-    """Yield a question without the name of the one who is asked, if it has one, then as it is; each also written out."""
+    """Yield a question without the name of the one who is asked, then as it is; each also written out."""
     for reading in dict.fromkeys((remove_address(text), text)):
         yield from (reading, expand_chat_spelling(reading))
 
