@@ -83,7 +83,9 @@ ENDABLE = frozenset(  # what people give up, lose, leave or swap, whatever it is
 )
 POSSESSIVE = "'s "  # between an owner and what is the owner's: "Nora's sister"
 PARTNERS = frozenset(("husband", "wife", "boyfriend", "girlfriend", "fiancé", "fiancée"))  # words for a partner
-STATUSES = frozenset(("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant"))
+STATUSES = frozenset(
+    ("married", "single", "divorced", "engaged", "widowed", "retired", "unemployed", "pregnant", "dead")
+)
 # Statuses of work, and of one who expects a child: beside them, someone is also married or single.
 WORK_STATUSES = frozenset(
     (
@@ -147,8 +149,8 @@ def takes_the_place(attribute: str, value: str, former: str) -> bool:
     """
     if attribute == "diet" and (value.startswith(RESTRICTIONS) or former.startswith(RESTRICTIONS)):
         return False
-    if attribute == "status" and any((value in kind) != (former in kind) for kind in (WORK_STATUSES, PREGNANT)):
-        return False
+    if attribute == "status" and value != "dead":
+        return all((value in kind) == (former in kind) for kind in (WORK_STATUSES, PREGNANT))
     return is_single(attribute)
 
 

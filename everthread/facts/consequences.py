@@ -17,6 +17,7 @@ from everthread.text.word_lists import load_word_lists
 _ALL = load_word_lists(__file__)["all"]
 # Attributes of which the same thing can't have both.
 OPPOSITES = {"likes": "dislikes", "hobby": "dislikes", "plays": "dislikes", "dislikes": "likes"}
+LOST_BY_DEATH = ("pet", "partner")  # relations that end; a mother stays one
 
 
 def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator[Statement]:
@@ -42,6 +43,19 @@ def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator
         statuses = names.values[each.subject, "status"].intersection(_ALL["outdated_by"].get(each.attribute, ()))
         if (each.subject, "status") not in stated and not is_long_ago(each):
             yield from (replace(each, attribute="status", value=status, ends=True) for status in sorted(statuses))
+        lost = _find_lost_relation(each, names)
+        if lost is not None and lost not in stated:
+            yield replace(each, subject=lost[0], attribute=lost[1], value=each.subject, ends=True)
+
+
+def _find_lost_relation(statement: Statement, names: Names) -> tuple[str, str] | None:
+    """Return whose pet or partner someone was, with this relation, if the statement is of a death that ends it."""
+    if (statement.attribute, statement.value) != ("status", "dead"):
+        return None
+    relation = names.find_owner(statement.subject)
+    if relation is None or relation[1] not in LOST_BY_DEATH:
+        return None
+    return relation if value_key(statement.subject) in names.values[relation] else None
 
 
 def settle(names: Names, statements: Sequence[Statement]) -> None:

@@ -289,9 +289,11 @@ class _Clusters:
     def _find_value(self, subject: _Cluster, statement: Statement) -> _Cluster | None:
         """Return the cluster of a statement's value, if that is an entity."""
         attribute, value = statement.attribute, statement.value
-        if attribute == "owns" or (attribute == "pet" and value == value.lower() and value != value.upper()):
-            if attribute == "pet" and (named := self._find_relative(subject, value, statement)) is not None:
+        if attribute == "pet":
+            is_name = bool(self._by_name.get((True, value_key(value))))  # else a kind: German "Katze" has a capital too
+            if not is_name and (named := self._find_relative(subject, value, statement)) is not None:
                 return named
+        if attribute == "owns" or (attribute == "pet" and value == value.lower() and value != value.upper()):
             owned = self._find_or_add_owned(subject, value, statement)
             owned.kind = "pet" if attribute == "pet" else "thing"
             return owned

@@ -150,7 +150,7 @@ class Pattern:
             "never"; "verb" where the form of the verb shows it; "fragment" at the beginning of a sentence, about the
             subject of the sentence before.
         prefix: a word that the value needs before it: "no " in "no meat".
-        about: the only ones that they are about; "unrelated" are others without a known relation.
+        about: the only ones that they are about; "related" are others with a known relation, "unrelated" those without.
         joins: whether they may go on with the subject of the clause before: "and love hiking".
         reported: whether what is around them in the sentence takes nothing away: "she says it's asthma".
         of_known: whether they only end what is known to hold.
@@ -173,7 +173,7 @@ class Pattern:
     is_event: bool = False
     bare: Literal["sentence", "clause", "verb", "fragment", "never"] = "never"
     prefix: str = ""
-    about: Literal["speaker", "others", "unrelated", "pets", "anyone"] = "anyone"
+    about: Literal["speaker", "others", "related", "unrelated", "pets", "anyone"] = "anyone"
     joins: bool = True
     reported: bool = False
     of_known: bool = False

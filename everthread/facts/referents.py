@@ -52,8 +52,8 @@ class Referent:
         """Return whether a pattern that is only about some is about it."""
         if about == "pets":
             return self.is_pet()
-        if about == "unrelated":
-            return self.relation is None and not self.is_speaker
+        if about in ("related", "unrelated"):
+            return not self.is_speaker and (self.relation is None) == (about == "unrelated")
         return about == "anyone" or self.is_speaker == (about == "speaker")
 
 

@@ -99,7 +99,8 @@ def _clause(item: Statement | Fact, words: Mapping[str, Any], reader: str | None
     }
     form = "you" if is_reader else "ended" if is_ended else "holds"
     is_unit_said = item.attribute == "age" and _UNIT_OF_AGE.search(item.value) is not None
-    template = _find_template("age with unit" if is_unit_said else item.attribute, words, form)
+    attribute = "age with unit" if is_unit_said else item.attribute
+    template = words[form].get(f"{attribute} {item.value}") or _find_template(attribute, words, form)
     clause = "".join(
         forms[part] if part in forms else _contract(part.replace("{subject}", subject), words)
         for part in _INSERTED.split(template)

@@ -105,7 +105,7 @@ STATED = {
     "我女儿叫小春": "Kim | daughter | 小春",
     "我狗叫饭团": "Kim | pet | 饭团; 饭团 | kind | 狗",
     "我猫去年走丢了": "-Kim | pet | 猫",
-    "我猫死了": "-Kim | pet | 猫",
+    "我猫死了": "Kim's 猫 | status | dead; -Kim | pet | 猫",
     "我捡了条狗": "Kim | pet | 狗",
     "我捡了条狗 养到现在": "Kim | pet | 狗",
     "我买了只兔子": "Kim | pet | 兔子",

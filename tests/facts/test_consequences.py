@@ -62,6 +62,13 @@ def test_who_leaves_an_employer_leaves_the_boss() -> None:
     assert list_ends(left, state("boss", "Ben"), known=(boss,)) == []
 
 
+def test_a_death_ends_the_relation_to_a_pet_and_a_partner_and_not_to_a_mother() -> None:
+    dead = Statement("Rex", "status", "dead", (1,), SAID_AT)
+    for relation, ended in (("pet", [("Kim", "pet", "Rex")]), ("partner", [("Kim", "partner", "Rex")]), ("mother", [])):
+        found = find_consequences([dead], know(state(relation, "Rex")))
+        assert [(each.subject, each.attribute, each.value) for each in found if each.ends] == ended
+
+
 def test_a_taste_that_has_ended_has_no_consequences() -> None:
     assert list_ends(state("dislikes", "olives", ends=True), known=(state("likes", "olives"),)) == []
 

@@ -51,7 +51,7 @@ STATED = [
     ("My sister met a boy. She's 22.", "Kim's sister | age | 22"),
     ("My daughter plays Juliet, she's 14", "Kim's daughter | age | 14"),
     ("My cat Elvis is 4", "Kim | pet | Elvis; Elvis | kind | cat; Elvis | age | 4"),
-    ("my dog Max died", "- Kim | pet | Max; Max | kind | dog"),
+    ("my dog Max died", "- Kim | pet | Max; Max | kind | dog; Max | status | dead"),
     ("we have a chicken in the garden", "Kim | pet | chicken"),
     ("I have two labs", "Kim | pet | labs"),
     ("we got a puppy for the kids", "Kim | pet | puppy"),

@@ -225,9 +225,9 @@ STATED = {
     "ive got 2 dogs": "Nora | pet | dogs",
     "I have a dog. Her name is Juno.": "Nora | pet | Juno; Juno | kind | dog",
     "We adopted a beagle called Pip in April": "Nora | pet | Pip; Pip | breed | beagle",
-    "My cat Olive died last year.": "Olive | kind | cat; -Nora | pet | Olive | 2023",
+    "My cat Olive died last year.": "Olive | kind | cat; Olive | status | dead | 2023; -Nora | pet | Olive | 2023",
     "the cat died": "",
-    "Our dog died yesterday.": "-Nora | pet | dog | 2024-07-13",
+    "Our dog died yesterday.": "Nora's dog | status | dead | 2024-07-13; -Nora | pet | dog | 2024-07-13",
     "I bought a motorbike last week.": "Nora | owns | motorbike | 2024-07",
     "I drive an old Volvo": "Nora | owns | Volvo",
     "Sold the van.": "-Nora | owns | van",
@@ -421,7 +421,8 @@ def test_a_quote_and_a_story_do_not_say_who_a_relative_is(text: str) -> None:
 def test_values_are_words_of_the_line_and_attributes_are_known() -> None:
     for text in STATED:
         for statement in read(text):
-            assert statement.value.removeprefix("no ").lower() in text.lower()
+            said = statement.value.removeprefix("no ").lower()
+            assert said in text.lower() or said == "dead"  # which lines say in many ways
             assert is_known(statement.attribute)
             assert 0.7 <= statement.confidence <= 1
 

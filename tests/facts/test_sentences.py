@@ -205,3 +205,12 @@ def test_another_birthday_corrects_the_one_before() -> None:
     later = state("birthday", "May 4", id=2, said_at=datetime(2024, 4, 5, tzinfo=UTC))
     (birthday,) = (fact for fact in build_facts([state("birthday", "May 3"), later]) if fact.holds)
     assert birthday.text == "Nora's birthday is May 4 (before: May 3)."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_death_is_told_gently(language: str) -> None:
+    dead = Statement("Rose", "status", "dead", (1,), datetime(2024, 5, 6, tzinfo=UTC), moment="2024-05")
+    text = describe_fact(build_facts([dead])[0], language)
+    assert "Rose" in text
+    assert "2024" in text
+    assert "dead" not in text

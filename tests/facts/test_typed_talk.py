@@ -166,8 +166,11 @@ STATED = [
     ("changed my major to math", "Kim | field | math"),
     ("as a law student i drink too much coffee", "Kim | field | law"),
     # pets and partners that are gone
-    ("my cat Hamish is fat / Hamish had to be put to sleep this morning", "- Kim | pet | Hamish"),
-    ("my dog Bishop is old / Poor Bishop died on Sunday", "- Kim | pet | Bishop"),
+    (
+        "my cat Hamish is fat / Hamish had to be put to sleep this morning",
+        "- Kim | pet | Hamish; Hamish | status | dead",
+    ),
+    ("my dog Bishop is old / Poor Bishop died on Sunday", "- Kim | pet | Bishop; Bishop | status | dead"),
     ("my boyfriend is Callum / i ended it with Callum", "- Kim | partner | Callum"),
 ]
 
