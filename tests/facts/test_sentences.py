@@ -208,7 +208,7 @@ def test_another_birthday_corrects_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_death_is_told_gently(language: str) -> None:
+def test_the_sentence_of_a_death_is_gentle(language: str) -> None:
     dead = Statement("Rose", "status", "dead", (1,), datetime(2024, 5, 6, tzinfo=UTC), moment="2024-05")
     text = describe_fact(build_facts([dead])[0], language)
     assert "Rose" in text
