@@ -53,11 +53,12 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     Raises:
         StoreError: the target contains something else; the message names the first difference.
     """
-    if source.bank == target.bank:
-        target.store.add_receipts(target.bank, source.store.receipts(source.bank))
     last = _last_seq(source)  # read before the lines, which are then copied up to it
     copied = _last_seq(target)
-    for scope, name in _find_forgotten(source, target, last, copied):
+    forgotten = _find_forgotten(source, target, last, copied)
+    if source.bank == target.bank:  # the receipts of another bank would delete lines in the backups of this one
+        target.store.add_receipts(target.bank, source.store.receipts(source.bank))
+    for scope, name in forgotten:
         target.store.forget(target.bank, scope, name, now())
     _copy_retractions(source, target)  # first, because new lines may take their keys
     has_vectors = target.embedder.name in dict(source.store.copy_reader(source.bank).models())

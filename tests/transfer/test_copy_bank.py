@@ -185,6 +185,7 @@ def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tm
         with pytest.raises(StoreError, match="bank 'alice' differs at line 1 from the bank in the target"):
             copy_bank(source, target)
         assert target.stats().lines == 3
+        assert target.store.receipts("alice") == []  # by which these lines would be forgotten in backups
 
 
 @pytest.mark.parametrize("what", ["other words", "longer", "retracted", "forgotten"])
