@@ -188,7 +188,12 @@ def list_backups(place: Path) -> list[Path]:
 def is_backup(folder: Path) -> bool:
     """Return whether a folder is a backup, by its manifest or, without one, by its name."""
     is_named = _NAME.fullmatch(folder.name) is not None and folder.is_dir()
-    return is_named or (not folder.name.startswith(".") and (folder / MANIFEST).exists())
+    if is_named or folder.name.startswith("."):
+        return is_named
+    try:
+        return (folder / MANIFEST).exists()
+    except PermissionError:  # of another user, such as lost+found on a disk
+        return False
 
 
 def split_name(folder: Path) -> tuple[str, int]:

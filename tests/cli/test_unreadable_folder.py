@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from hardship.forked import exits_cleanly, fork_child
 from hardship.limits import UNPRIVILEGED_UID
 
+from everthread.bank.backup_folder import is_backup
 from everthread.cli.main import main
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -64,6 +65,23 @@ def test_a_place_of_backups_that_may_not_be_listed_is_an_error(folder: Path) -> 
     fails(folder, "backup", place, "--verify")
     fails(folder, "restore", place)
     place.chmod(0o700)
+
+
+def test_a_folder_of_another_user_beside_backups_is_left_alone(folder: Path) -> None:
+    folder.chmod(0o777)
+    (folder / "nora.bank").chmod(0o666)
+    (disk := folder.parent / "disk").mkdir()
+    disk.chmod(0o777)
+    (other := disk / "lost+found").mkdir(mode=0o000)
+
+    def work() -> None:
+        if os.geteuid() == 0:
+            os.setuid(UNPRIVILEGED_UID)
+        assert run(folder, "backup", disk).exit_code == 0
+
+    assert exits_cleanly(fork_child(work))
+    other.chmod(0o700)
+    assert sum(map(is_backup, disk.iterdir())) == 1
 
 
 def test_a_bank_that_may_not_be_read_is_named_as_such(folder: Path) -> None:
