@@ -206,7 +206,9 @@ def find_pending(store: Store, bank: str) -> list[str]:
     return [each.path for each in read(store, bank) if _is_pending(each, bank, later)]
 
 
-def _is_pending(backup: KeptBackup, bank: str, later: Collection[Receipt]) -> bool:
+def _is_pending(backup: KeptBackup, bank: str, later: Collection[Receipt] | None) -> bool:
+    if later is None:
+        return backup.is_pending
     folder = Path(backup.path)
     try:
         with map_errors("", folder):
@@ -243,19 +245,21 @@ def _clear_all(store: Store, bank: str, new: Collection[Receipt]) -> tuple[list[
 def _clear(
     store: Store, bank: str, kept: Collection[KeptBackup], new: Collection[Receipt], remedy: str | None
 ) -> tuple[str, ...]:
-    later = list(dict.fromkeys([*_read_receipts(store, bank), *new])) if kept else []
+    stored = _read_receipts(store, bank) if kept else []
+    later = list(dict.fromkeys([*(stored or ()), *new]))
     failed = _for_each(store, kept, lambda folder: clear(folder, bank, later), remedy)
-    _mark(store, bank, [each.path for each in kept if each.path not in failed], is_pending=False)
+    if stored is not None:  # otherwise what they name may be left
+        _mark(store, bank, [each.path for each in kept if each.path not in failed], is_pending=False)
     return failed
 
 
-def _read_receipts(store: Store, bank: str) -> list[Receipt]:
-    """Return the receipts of a bank; none if they can't be read, as the error for a new one says then."""
+def _read_receipts(store: Store, bank: str) -> list[Receipt] | None:
+    """Return the receipts of a bank; None if they can't be read, which is logged."""
     try:
         return store.receipts(bank)
     except StoreUnavailable as error:
         log.warning("%s", error)
-        return []
+        return None
 
 
 def _mark(store: Store, bank: str, paths: Collection[str], is_pending: bool = True) -> None:

@@ -16,6 +16,7 @@ from everthread.bank import kept_backups
 from everthread.bank.backup_folder import read_manifest
 from everthread.cli.doctor import examine
 from everthread.stores.base import Scope, ScopeName
+from everthread.stores.sqlite.receipts import FILE_NAME
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.transfer.backup import back_up, verify
@@ -145,6 +146,19 @@ def test_a_forgetting_in_backups_that_was_interrupted_is_finished_when_the_bank_
     open_bank(SQLiteStore(folder)).close()
     assert is_finished(backup)
     assert kept_backups.find_pending(SQLiteStore(folder), "nora") == []
+
+
+def test_a_forgetting_in_backups_is_not_taken_for_finished_while_receipts_cant_be_read(
+    folder: Path, backup: Path
+) -> None:
+    (file := folder / FILE_NAME).rename(folder / "receipts.away")
+    file.mkdir()
+    open_bank(SQLiteStore(folder)).close()
+    assert kept_backups.find_pending(SQLiteStore(folder), "nora") == [str(backup)]
+    file.rmdir()
+    (folder / "receipts.away").rename(file)
+    open_bank(SQLiteStore(folder)).close()
+    assert is_finished(backup)
 
 
 def test_a_forgetting_in_backups_that_was_interrupted_is_finished_by_the_next_one(folder: Path, backup: Path) -> None:
