@@ -20,6 +20,7 @@ _TEXTS = ("RichText", "Text")  # types of messages
 _KINDS = {"Event/Call": CALLS}
 _QUOTED_ID = re.compile(r'\bmessageid="([^"]{1,200})"')
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,4999}>")
+_QUOTE_TAG = re.compile(r"(<quote [^<>]{0,4999}>|</quote>)")
 
 
 def recognises(export: Export) -> bool:
@@ -49,7 +50,7 @@ def _convert_message(message: Record, chat: Record, owner: str) -> Message | str
     kind, content = get_text(message, "messagetype"), get_text(message, "content")
     if kind not in _TEXTS:
         return NOTICES if kind.startswith("ThreadActivity/") else _KINDS.get(kind, NO_WORDS)
-    said, quote = _split_quote(content)
+    said, quote = _split_quotes(content)
     text = unescape(_TAG.sub("", said)).strip() if kind == "RichText" else content.strip()
     quoted_id = _QUOTED_ID.search(quote)
     if not text:
@@ -64,11 +65,20 @@ def _convert_message(message: Record, chat: Record, owner: str) -> Message | str
     )
 
 
-def _split_quote(content: str) -> tuple[str, str]:
-    """Return a text without the words that it answers, and these."""
-    before, found, rest = content.partition("<quote ")
-    quote, closed, after = rest.partition("</quote>")
-    return (f"{before}{after}", quote) if found and closed else (content, "")
+def _split_quotes(content: str) -> tuple[str, str]:
+    """Return a text without the words that it answers, and the tag before the first of these."""
+    said, tags, depth = list[str](), list[str](), 0
+    for part in _QUOTE_TAG.split(content):
+        if part == "</quote>":
+            depth -= 1
+        elif part.startswith("<quote "):
+            tags.append(part)
+            depth += 1
+        elif depth == 0:
+            said.append(part)
+        if depth < 0:
+            break
+    return ("".join(said), tags[0]) if tags and depth == 0 else (content, "")
 
 
 def _name_sender(message: Record, chat: Record, owner: str) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tarfile
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from everthread.errors import BadFile
 from everthread.transfer.importing import check_file
-from transfer.services.chat_exports import SKYPE
+from transfer.services.chat_exports import SKYPE, skype_message
 
 
 def test_messages_are_read_without_marks_and_quotes_from_the_first_to_the_last(tmp_path: Path) -> None:
@@ -31,3 +32,18 @@ def test_the_archive_of_skype_is_to_be_unpacked(tmp_path: Path) -> None:
         archive.add(file, "messages.json")
     with pytest.raises(BadFile, match="this is a tar archive, not text; unpack it and import the file inside"):
         check_file(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<quote messageid="1">Red?</quote>The right one.<quote messageid="2">Or blue?</quote> Not that.',
+        '<quote messageid="1"><quote messageid="0">Which?</quote>Red?</quote>The right one. Not that.',
+    ],
+)
+def test_the_words_of_no_quote_are_the_senders(tmp_path: Path, content: str) -> None:
+    chat = {"id": "8:live:ann", "displayName": "Ann", "MessageList": [skype_message("05", "8:live:ann", content)]}
+    export = {"userId": "8:live:nora", "exportDate": "2024-05-08T19:00", "conversations": [chat]}
+    (path := tmp_path / "messages.json").write_text(json.dumps(export))
+    (line,) = check_file(path).read()
+    assert (line.text, line.metadata["reply_to"]) == ("The right one. Not that.", "1")
