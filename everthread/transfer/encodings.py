@@ -117,10 +117,12 @@ def _open_decoder(encoding: str) -> codecs.IncrementalDecoder:
     """Return a decoder for an encoding. Raises ConfigError if there is no such encoding of texts."""
     try:
         b" ".decode(encoding, errors="replace")
-        return codecs.getincrementaldecoder(encoding)()
-    except LookupError:
-        what = f"unknown encoding {encoding!r}; expected one such as {', '.join(_FREQUENT)}"
-        raise ConfigError(what, remedy="correct {option}", option="encoding") from None
+        if codecs.lookup(encoding).name != "punycode":  # of host names, whose time is quadratic
+            return codecs.getincrementaldecoder(encoding)()
+    except (LookupError, ValueError):  # such as NUL in the name, or another encoding of host names
+        pass
+    what = f"unknown encoding {encoding!r}; expected one such as {', '.join(_FREQUENT)}"
+    raise ConfigError(what, remedy="correct {option}", option="encoding")
 
 
 def _check_recodable(path: Path, file: IO[bytes]) -> None:
