@@ -46,6 +46,8 @@ def _everthread_response() -> Iterator[None]:
     """Raise ConfigError if a response can't be decoded, because another kind of server sent it."""
     try:
         yield
+    except ConfigError:  # of a part of it, such as the line of a hit
+        raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ConfigError(

@@ -47,7 +47,7 @@ from everthread import (
     StoreUnavailable,
 )
 from everthread.chat.character import DEFAULT_CHARACTER
-from everthread.client import connection
+from everthread.client import connection, decode
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -808,6 +808,12 @@ def test_a_server_that_answers_other_json_than_everthread_is_reported() -> None:
         for request in (client.stats, client.sessions, lambda: client.recall("x"), lambda: client.observe("Hello.")):
             with pytest.raises(ConfigError, match=message):
                 request()
+
+
+def test_a_part_of_a_response_that_lacks_something_is_reported_once() -> None:
+    with pytest.raises(ConfigError) as raised:
+        decode.hit({"line": {"seq": 1}})
+    assert str(raised.value).count("the response") == 1
 
 
 # --------------------------------------------------------------------------- keys
