@@ -31,10 +31,10 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the channels, with the messages of the package's user."""
     names = _load_names(export)
     owner = _find_user(export)
+    channels = {file.folder_path: file for file in export.named("channel.json")}
     for file in filter(_is_channel, export.named("messages.json", "messages.csv")):
-        folder = file.name.rpartition("/")[0]
-        channels = (get_record(other.head) for other in export.named("channel.json") if _is_in(other, folder))
-        channel = next(channels, {})
+        described = channels.get(file.folder_path)
+        channel = get_record(described.head) if described else {}
         id = get_id(channel, "id") or file.folder.removeprefix("c")
         guild = get_text(get_record(channel, "guild"), "name")
         title = get_text(channel, "name") or _clean_name(names.get(id))
@@ -48,10 +48,6 @@ def _is_channel(file: ExportFile) -> bool:
     if file.name.endswith(".csv"):
         return file.read_beginning(_HEADER_BYTES).startswith(",".join(_COLUMNS).encode())
     return set(_COLUMNS) <= get_record(next(iter(file.first_values), None)).keys()
-
-
-def _is_in(file: ExportFile, folder: str) -> bool:
-    return file.name.rpartition("/")[0] == folder
 
 
 def _load_names(export: Export) -> Mapping[str, object]:

@@ -55,7 +55,12 @@ class ExportFile:
     @property
     def folder(self) -> str:
         """The name of its folder; of a file that was given by itself, that of its folder on the disk."""
-        return self.name.rpartition("/")[0].rpartition("/")[2] or self.path.resolve().parent.name
+        return self.folder_path.rpartition("/")[2] or self.path.resolve().parent.name
+
+    @property
+    def folder_path(self) -> str:
+        """The path of its folder in the export; empty for a file in none."""
+        return self.name.rpartition("/")[0]
 
     @property
     def is_archived(self) -> bool:

@@ -28,9 +28,9 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the chats, one a folder."""
     users = (get_text(get_record(file.head, "user"), "name") for file in export.named(_USER))
     owner = next(filter(None, users), None)
-    groups = {_get_folder(file): file for file in export.named(_GROUP)}
+    groups = {file.folder_path: file for file in export.named(_GROUP)}
     for file in filter(_is_chat, export.named(_MESSAGES)):
-        group = groups.get(_get_folder(file))
+        group = groups.get(file.folder_path)
         title = _find_title(get_record(group.load()) if group else {}, owner)
         conversation = Conversation(file.folder, (), title=title, owner=owner)
         yield from fill_conversation(conversation, file.items("messages"), _convert_message)
@@ -40,10 +40,6 @@ def _is_chat(file: ExportFile) -> bool:
     """Return whether a file has messages of Google Chat: only there a message has a creator and a date in words."""
     first = next(iter(get_records(get_record(file.head), "messages")), {})
     return isinstance(first.get("creator"), dict) and {"created_date", "message_id"} <= first.keys()
-
-
-def _get_folder(file: ExportFile) -> str:
-    return file.name.rpartition("/")[0]
 
 
 def _find_title(group: Record, owner: str | None) -> str | None:

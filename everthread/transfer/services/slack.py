@@ -54,7 +54,7 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     channels = _read_channels(export)
     days: dict[str, list[ExportFile]] = {}
     for file in filter(_is_day, export.files):
-        days.setdefault(file.name.rpartition("/")[0] or file.folder, []).append(file)
+        days.setdefault(file.folder_path or file.folder, []).append(file)
     for files in days.values():
         messages = chain.from_iterable(file.items() for file in sorted(files, key=lambda file: file.name))
         name = files[0].folder
