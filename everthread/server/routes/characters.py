@@ -93,9 +93,10 @@ def put_character(
 
     def save() -> None:
         copies = [] if bank is None else _follow_edit(request, services, gallery, bank, character)
-        gallery.save(character)
+        gallery.check_room([name])
         for memory, changed in copies:
             memory.set_setting(SETTING_CHARACTER, changed.to_json())
+        gallery.save(character)  # last: if a bank can't be changed, the request can be repeated
 
     idempotency.run_once(save, lambda _: True, lambda _: None)
     return dict(gallery.load(name).to_json())

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from fastapi.testclient import TestClient
 
 from everthread.server import server_db
 from everthread.server.keys import KeyStore
 from everthread.server.services import Services
+from everthread.stores.sqlite.bank_file import file_name
+from everthread.stores.sqlite.store import SQLiteStore
 from server.problem import kind
 
 VEY = {"name": "Captain Vey", "description": "A sailor."}
@@ -50,6 +55,24 @@ def test_an_edit_in_the_gallery_changes_a_persons_chats_except_where_they_were_c
     refused = api.put("characters/Captain Vey?bank=laura", json={**edited, "nickname": "Laura"})
     assert kind(refused, 422) == "bad-input"
     assert api.get("characters/Captain Vey").json() == edited
+
+
+def test_an_edit_in_the_gallery_that_a_bank_could_not_follow_can_be_repeated(
+    api: TestClient, services: Services
+) -> None:
+    api.put("banks/laura")
+    api.put("characters/Captain Vey", json=VEY)
+    api.put("banks/laura/characters/Captain Vey")
+    api.post(f"{OWN}/lines", json={"text": "Ahoy."})
+    edited = {**VEY, "description": "A pirate."}
+    assert isinstance(services.store, SQLiteStore)
+    with closing(sqlite3.connect(services.store.folder / file_name("laura/captain-vey"))) as db:
+        db.execute("CREATE TRIGGER refuse BEFORE INSERT ON setting BEGIN SELECT RAISE(FAIL, 'refused'); END")
+        assert api.put("characters/Captain Vey?bank=laura", json=edited).status_code == 503
+        assert api.get("characters/Captain Vey").json() == VEY
+        db.execute("DROP TRIGGER refuse")
+    assert api.put("characters/Captain Vey?bank=laura", json=edited).json() == edited
+    assert api.get(f"{OWN}/character").json() == edited
 
 
 def test_a_bank_that_was_only_opened_for_a_character_is_discarded_and_any_other_stays(
