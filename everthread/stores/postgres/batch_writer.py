@@ -78,6 +78,7 @@ class BatchWriter:
         self.speakers = {(name, role): int(number) for name, role, number in speakers}
         self.seqs = {int(seq) for (seq,) in parents}
         self.before = self.last  # the bank's last number before this batch
+        self.has_last_session = False
         self.key_donors: list[int] = []  # lines that pass their keys to new ones
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, PreparedLine, tuple[int, ...]]] = []
@@ -156,12 +157,19 @@ class BatchWriter:
         """Return the session of the newest line, or else that in which something was said last, if it is near `at`."""
         if self.newest and is_near(at, self.newest.last_at):
             return self.newest
+        self._load_last_session()
+        last = max(self.sessions.values(), key=lambda session: (session.last_at, session.last_seq), default=None)
+        return last if last is not None and is_near(at, last.last_at) else None
+
+    def _load_last_session(self) -> None:
+        """Load the session in which something was said last, once: only this batch changes it."""
+        if self.has_last_session:
+            return
         query = f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s
             ORDER BY last_at DESC, last_seq DESC LIMIT 1"""
         for row in self.db.execute(query, (self.bank,)):
             self.sessions.setdefault(row[0], _Session(*row))
-        last = max(self.sessions.values(), key=lambda session: (session.last_at, session.last_seq), default=None)
-        return last if last is not None and is_near(at, last.last_at) else None
+        self.has_last_session = True
 
     def _find_session_names(self, prefix: str) -> set[str]:
         rows = self.db.execute(
