@@ -67,7 +67,7 @@ def allowed_names(wanted: object, name: str) -> list[str]:
     """Return the names that a field of a filter allows.
 
     Raises:
-        BadQuery: the field is neither a str nor a tuple of them.
+        BadQuery: the field is neither a str nor a tuple or a list of them.
     """
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
     label = f"where.{name.rpartition('.')[2]}"
