@@ -45,6 +45,7 @@ def put_beside(path: Path, receipt: Receipt) -> None:
     An error is ignored, because a bank is forgotten on a full disk, too, and makes room there for the receipt. Only a
     process that is killed at this moment then leaves none.
     """
+    create_private(_beside(path))
     with suppress(OSError):
         with _beside(path).open("wb") as file:
             file.write(_format(receipt).encode())
@@ -74,9 +75,11 @@ def write_missing(path: Path) -> None:
         path: the bank's file; nothing is done if it exists.
     """
     try:
-        if not path.exists() and (receipt := _read_beside(path)) is not None:
+        if path.exists() or not _beside(path).exists():
+            return
+        if (receipt := _read_beside(path)) is not None:  # otherwise the disk was full
             write(path.parent, [receipt])
-            drop_beside(path)
+        drop_beside(path)
     except OSError as error:
         _warn(path.parent, error)
 

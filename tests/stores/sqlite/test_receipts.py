@@ -60,6 +60,14 @@ def test_receipts_that_were_left_in_a_bank_are_written_when_it_is_opened_and_the
             assert [receipt.seqs for receipt in memory.store.receipts("alice")] == [((1, 1),), ((3, 3),)]
 
 
+def test_the_receipt_beside_a_bank_is_readable_only_by_its_owner_and_removed_if_it_was_cut_off(tmp_path: Path) -> None:
+    receipts.put_beside(tmp_path / "alice.bank", RECEIPT)
+    assert [path.stat().st_mode & 0o077 for path in tmp_path.iterdir()] == [0]
+    (tmp_path / "alice.bank-receipt").write_bytes(b'{"bank": "2bd806c9')
+    receipts.write_all_missing(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_is_no_text_is_reported_by_its_name(tmp_path: Path) -> None:
     (tmp_path / receipts.FILE_NAME).write_bytes(b"\xff")
     with pytest.raises(StoreUnavailable, match=r"receipts\.jsonl"):
