@@ -87,10 +87,9 @@ def is_same(store: Store, made_of: str) -> bool:
     return not {*map(_identify, places)}.isdisjoint(map(_identify, _split_places(made_of)))
 
 
-def _identify(location: str) -> str:
-    """Return a folder without links, or a database without the user."""
-    is_url = location.startswith(dsn.SCHEMES)
-    return dsn.redact_password(location).rpartition("@")[2] if is_url else os.path.realpath(location)
+def _identify(location: str) -> str | tuple[str, str]:
+    """Return a folder without links, or a database by its servers and its name."""
+    return dsn.identify(location) if location.startswith(dsn.SCHEMES) else os.path.realpath(location)
 
 
 def _split_places(location: str) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hardship import postgres
 from hardship.forked import exits_cleanly, fork_child
 
 from everthread import Memory
@@ -183,3 +184,17 @@ def test_a_bank_is_forgotten_in_its_backups_before_it_is_gone_with_their_list(fo
     (made,) = (folder.parent / "backups").iterdir()
     assert not SQLiteStore(folder).exists("nora")
     assert read_manifest(made).banks == {}
+
+
+def test_the_backups_of_a_database_are_its_own_when_its_url_gets_another_parameter(
+    tmp_path: Path, postgres_server: str
+) -> None:
+    with postgres.database(postgres_server) as url:
+        with Memory.open("nora", store=url, embedder=HashEmbedder(), recipe="default") as bank:
+            bank.observe(f"The keeper is {CANARY}.")
+            bank.observe("Tea is at four.")
+            made = back_up(bank.store, tmp_path / "backups")
+        mark = "&" if "?" in url else "?"
+        with Memory.open("nora", store=f"{url}{mark}connect_timeout=30", embedder=HashEmbedder()) as bank:
+            assert bank.forget(seq=1).cleared_backups == 1
+    assert is_finished(made.folder)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl, unquote
 
 from everthread.errors import ConfigError
 
 SCHEMES = ("postgresql://", "postgres://")
 EXAMPLE = "postgresql://user@host/database"
+DEFAULT_PORT = "5432"
 
 
 def redact_password(url: str) -> str:
@@ -21,6 +23,20 @@ def redact_password(url: str) -> str:
     if "@" in path and not _hosts(authority):  # a / in the password, which begins after the colon
         return f"{start}{scheme}{authority.partition(':')[0]}@{path.rpartition('@')[2]}"
     return url
+
+
+def identify(url: str) -> tuple[str, str]:
+    """Return the servers and the database of a URL: the same with another user, or with other parameters."""
+    address, _, query = redact_password(url).partition("://")[2].partition("?")  # a password may contain a ?
+    given = dict(parse_qsl(query))
+    authority, _, database = address.partition("/")
+    login, _, hosts = authority.rpartition("@")
+    if "host" in given:
+        hosts = given["host"]
+    port = given.get("port", DEFAULT_PORT)
+    servers = (host if re.search(r":\d+$", host) else f"{host.rstrip(':')}:{port}" for host in hosts.split(","))
+    name = given.get("dbname") or database or given.get("user") or login.partition(":")[0]
+    return unquote(",".join(servers)), unquote(name)
 
 
 def check_url(url: str) -> str:

@@ -2,7 +2,7 @@ import pytest
 
 from everthread.errors import ConfigError
 from everthread.stores.postgres.connections import Database
-from everthread.stores.postgres.dsn import redact_password
+from everthread.stores.postgres.dsn import identify, redact_password
 
 SECRET = "zqx"
 
@@ -63,3 +63,24 @@ def test_parameters_of_the_url_override_the_defaults() -> None:
     conninfo = Database("postgresql://host/db?connect_timeout=30&application_name=mine").conninfo
     assert "connect_timeout=30" in conninfo
     assert "application_name=mine" in conninfo
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:z?qx@here/db",
+        "postgres://here:5432/db",
+        "postgresql://here/db?connect_timeout=30&sslmode=require",
+        "postgresql://ann@/db?host=here&port=5432",
+        "postgresql://here/%64b",
+        "postgresql://db@here",
+        "postgresql://here?dbname=db",
+    ],
+)
+def test_a_database_is_the_same_with_another_user_or_other_parameters(url: str) -> None:
+    assert identify(url) == identify("postgresql://bob@here/db")
+
+
+@pytest.mark.parametrize("url", ["postgresql://there/db", "postgresql://here/other", "postgresql://here:5433/db"])
+def test_another_server_or_another_database_is_not_the_same(url: str) -> None:
+    assert identify(url) != identify("postgresql://here/db")
