@@ -134,8 +134,10 @@ def record(store: Store, bank: str, place: Path, kept: Iterable[KeptBackup]) -> 
 
     def change(value: JSONValue | None) -> JSONValue:
         ids = {each.id for each in holding}
-        others = [each for each in parse(value) if Path(each.path).parent != place and each.id not in ids]
-        return _format([*others, *holding])
+        known = parse(value)
+        others = [each for each in known if Path(each.path).parent != place and each.id not in ids]
+        pending = {each.id for each in known if each.is_pending}  # another process may have marked it just now
+        return _format([*others, *(each._replace(is_pending=each.id in pending) for each in holding)])
 
     if store.exists(bank):
         store.update_setting(bank, SETTING_BACKUPS, change)
