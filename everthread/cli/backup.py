@@ -38,8 +38,8 @@ def backup(
 
     A backup is a folder with a file for each bank, from a folder of banks and from Postgres alike. First, what was
     forgotten is removed from the earlier backups in PLACE; they must not be changed by other programs. --keep and
-    --keep-days remove only backups whose banks are all in the new one, and never the new one. A bank that can't be
-    read or written is left out and named, and the exit status is 1.
+    --keep-days remove only backups of this store whose banks are all in the new one, and never the new one. A bank
+    that can't be read or written is left out and named, and the exit status is 1.
     """
     if verify:
         if bank or keep is not None or keep_days is not None:

@@ -114,7 +114,7 @@ def back_up(
         store: the store of the banks.
         place: a folder for backups, which is made if it is missing.
         banks: their ids; empty for all, with the file of a server.
-        retention: which earlier backups with no other banks are kept.
+        retention: which earlier backups of this store with no other banks are kept.
         progress: called with the id of each bank before it is copied.
 
     Raises:
@@ -242,7 +242,7 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     number = max(numbers, default=0) + 1  # a name that was removed meanwhile would be that of an earlier one
     folder = place / (second if number == 1 else f"{second}-{number}")
     found = {**earlier, folder: manifest}
-    replaced = {each: found[each].taken_at for each in found if found[each].banks.keys() <= manifest.banks.keys()}
+    replaced = {each: found[each].taken_at for each in found if _is_replaced(store, found[each], manifest)}
     old = retention.select_old(replaced)
     kept = {each: found[each] for each in found if each not in old}
     for bank in manifest.banks:
@@ -254,6 +254,13 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
     for each in old:
         _remove(each)
     return Backup(folder, manifest, tuple(old))
+
+
+def _is_replaced(store: Store, earlier: Manifest, manifest: Manifest) -> bool:
+    """Return whether a backup has no other banks than a new one, and none of another store's."""
+    if not earlier.banks:
+        return kept_backups.is_same(store, earlier.store)
+    return earlier.banks.keys() <= manifest.banks.keys() and all(_is_own(store, each, earlier) for each in earlier.banks)
 
 
 def _date_after(earlier: Mapping[Path, Manifest], staging: Path, manifest: Manifest) -> Manifest:

@@ -20,7 +20,7 @@ from everthread.stores.base import Scope, ScopeName
 from everthread.stores.sqlite.receipts import FILE_NAME
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.transfer.backup import back_up, verify
+from everthread.transfer.backup import Retention, back_up, verify
 from everthread.transfer.copy_bank import copy_bank
 from everthread.transfer.restoring_backups import restore
 from everthread.types import Receipt
@@ -88,6 +88,15 @@ def test_a_bank_of_the_same_id_on_another_machine_forgets_nothing_in_backups_at_
     back_up(other, backup.parent)
     assert open_bank(other).forget(seq=1).cleared_backups == 1
     assert CANARY.encode() in (backup / "nora.bank").read_bytes()
+
+
+def test_the_backups_of_another_machine_at_the_same_place_are_not_removed_as_old_ones(folder: Path) -> None:
+    (backup,) = (folder.parent / "backups").iterdir()
+    folder.rename(folder.with_name("away"))
+    open_bank(other := SQLiteStore(folder.with_name("other"))).observe("I am another Nora.")
+    first = back_up(other, backup.parent, retention=Retention(1))
+    assert back_up(other, backup.parent, retention=Retention(1)).removed == (first.folder,)
+    assert verify(backup) == []
 
 
 def test_a_bank_keeps_its_backups_if_its_folder_is_renamed(folder: Path) -> None:
