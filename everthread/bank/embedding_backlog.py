@@ -122,7 +122,7 @@ class EmbeddingBacklog:
         self._fill(lambda last: self._read_codeless(BATCH_LINES, last), progress, have_vectors=True)
 
     def count_missing(self) -> int:
-        """Return how many lines have no vector. If none lacks one, but some lack the codes of their words: of all."""
+        """Return how many lines have no vector; the number of all lines if only codes of words are missing."""
         stats = self._store.stats(self._bank, self._encoder.name, self._roles)
         return stats.pending or (stats.lines if self._read_codeless(1) else 0)
 

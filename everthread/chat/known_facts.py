@@ -25,7 +25,7 @@ MAX_FACTS = 20  # in a reply; the list of facts has all
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact as a sentence for the person, with the line that states it last and is no question."""
+    """A fact as a sentence for the person, with the last line that states it outside a question."""
 
     text: str
     line: Line

@@ -171,6 +171,12 @@ def test_a_forgetting_in_backups_is_not_taken_for_finished_while_receipts_cant_b
     assert is_finished(backup)
 
 
+def test_a_backup_stays_marked_when_it_is_recorded_again(folder: Path, backup: Path) -> None:
+    (kept,) = kept_backups.read(store := SQLiteStore(folder), "nora")
+    kept_backups.record(store, "nora", backup.parent, [kept._replace(is_pending=False)])
+    assert kept_backups.read(store, "nora") == [kept._replace(is_pending=True)]
+
+
 def test_a_forgetting_in_backups_that_was_interrupted_is_finished_by_the_next_one(folder: Path, backup: Path) -> None:
     kept_backups.forget(SQLiteStore(folder), "nora", "line", [2], datetime.now(UTC))
     assert is_finished(backup)

@@ -38,7 +38,7 @@ def delete(file: BankFile, scope: Scope, name: ScopeName, at: datetime) -> Recei
 
 
 def finish(file: BankFile, receipt: Receipt) -> None:
-    """Write the receipt of what was deleted, and erase its bytes, which a whole bank has no more.
+    """Write the receipt of what was deleted, and erase its bytes unless the file is gone.
 
     Raises:
         ForgettingUnfinished: one of these failed. The next process that opens the bank tries it again.
