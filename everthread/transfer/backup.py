@@ -260,7 +260,8 @@ def _is_replaced(store: Store, earlier: Manifest, manifest: Manifest) -> bool:
     """Return whether a backup has no other banks than a new one, and none of another store's."""
     if not earlier.banks:
         return kept_backups.is_same(store, earlier.store)
-    return earlier.banks.keys() <= manifest.banks.keys() and all(_is_own(store, each, earlier) for each in earlier.banks)
+    has_others = bool(earlier.banks.keys() - manifest.banks.keys())
+    return not has_others and all(_is_own(store, bank, earlier) for bank in earlier.banks)
 
 
 def _date_after(earlier: Mapping[Path, Manifest], staging: Path, manifest: Manifest) -> Manifest:
