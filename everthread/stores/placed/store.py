@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Any, TypeVar
@@ -131,6 +131,9 @@ class PlacedStore(Store):
 
     def receipts(self, bank: str) -> list[Receipt]:
         return self.find(bank).store.receipts(bank)  # receipts stay in the places that a bank has left
+
+    def add_receipts(self, bank: str, receipts: Sequence[Receipt]) -> None:
+        self.find(bank).store.add_receipts(bank, receipts)  # a place that the bank has left would take them
 
     def forget(self, bank: str, scope: Scope, name: ScopeName, at: datetime) -> Receipt:
         self.discard_arrivals(bank)  # before, so that nothing is forgotten if a place can't be asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from everthread.stores.base import Store
 from everthread.stores.placed.store import DELEGATED, PlacedStore
 from everthread.testing import HashEmbedder
 from everthread.transfer.moving import move_bank
+from everthread.types import Receipt
 
 BANKS = [f"person {number}" for number in range(12)]
 
@@ -40,7 +42,7 @@ def open_memory(store: Store, bank: str) -> Memory:
 
 
 def test_every_method_of_a_store_is_answered_by_the_place_of_the_bank() -> None:
-    own = {"banks", "close", "copy_reader", "exists", "forget", "lines", "location", "receipts"}
+    own = {"add_receipts", "banks", "close", "copy_reader", "exists", "forget", "lines", "location", "receipts"}
     public = {name for name in dir(Store) if not name.startswith("_")}
     assert public == own | set(DELEGATED)
 
@@ -110,6 +112,16 @@ def test_a_forgotten_bank_is_created_again_in_its_last_place(places: Path) -> No
     assert [store.find_name(bank), other.find_name(bank)] == [place, place]
     assert [receipt.scope for receipt in store.receipts(bank)] == ["bank"]
     assert store.get_place(home).store.banks().count(bank) == 0
+
+
+def test_receipts_are_added_where_a_bank_is_after_another_process_has_moved_it(places: Path) -> None:
+    fill(store := open_places(places))
+    place = next(name for name in store.file.places if name != store.find_name(BANKS[0]))
+    move_bank(other := open_places(places), BANKS[0], place)
+    digest = sha256(BANKS[0].encode()).hexdigest()
+    receipt = Receipt(digest, "line", ((7, 7),), 1, datetime(2026, 1, 1, tzinfo=UTC))
+    store.add_receipts(BANKS[0], [receipt])
+    assert other.receipts(BANKS[0]) == store.receipts(BANKS[0]) == [receipt]
 
 
 def test_a_reference_to_a_place_that_the_file_lacks_is_named(places: Path) -> None:
