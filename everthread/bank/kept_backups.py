@@ -83,6 +83,8 @@ def is_own(store: Store, made_of: str) -> bool:
 
 def is_same(store: Store, made_of: str) -> bool:
     """Return whether a backup was made of a store; of several places, one is enough, since others may be added."""
+    if made_of == store.location:  # as a rule, and for each bank in each backup
+        return True
     places = [*store.file.places.values()] if isinstance(store, PlacedStore) else [store.location]
     return not {*map(_identify, places)}.isdisjoint(map(_identify, _split_places(made_of)))
 
