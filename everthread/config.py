@@ -11,7 +11,8 @@ import logging
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
@@ -119,6 +120,30 @@ def config_path(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the configuration file, which may not exist."""
     path = environ.get(f"{ENV_PREFIX}CONFIG")
     return Path(path) if path else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
+
+
+def find_source(setting: str) -> str:
+    """Return where a setting has its value from: its variable, or its name and the file; empty for a default.
+
+    Raises ConfigError for a file that can't be read.
+    """
+    names = [setting, *(old for old, new in RENAMED_SETTINGS.items() if new == setting)]
+    variables = [ENV_PREFIX + name.upper() for name in names]
+    if variable := next(filter(os.environ.get, variables), None):
+        return variable
+    file = config_path()
+    values = _read(file) or {}
+    return next((f"{name} in {file}" for name in names if name in values), "")
+
+
+@contextmanager
+def name_source(*settings: str) -> Iterator[None]:
+    """Add to a ConfigError where these settings have their values from, so that its message names what to correct."""
+    try:
+        yield
+    except ConfigError as error:
+        error.where = error.where or ", ".join(filter(None, map(find_source, settings)))
+        raise
 
 
 def _from_env(environ: Mapping[str, str]) -> dict[str, object]:

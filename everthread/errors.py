@@ -49,7 +49,7 @@ class EverthreadError(Exception):
     Attributes:
         message: the problem, without the other fields.
         path: the file with the problem; a description if the caller gave no path.
-        where: the place in that file, such as "line 3".
+        where: the place in that file, such as "line 3"; or where a setting has its value from.
         remedy: what to do; {option} is replaced by the option.
         option: the option that the remedy names.
         reason: what is wrong, as a key of texts in other languages, such as "same-name".

@@ -61,7 +61,8 @@ def open_store(
         StoreUnavailable: the store can't be opened.
     """
     if spec is None:
-        spec = config.load().store
+        with config.name_source("store"):
+            return open_store(config.load().store, create, open_folder)
     if isinstance(spec, str | Path):
         if not str(spec):
             raise ConfigError(f"the place of the store is empty; give the path of a folder, or {dsn.EXAMPLE}")
@@ -109,8 +110,10 @@ def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
     Raises:
         ConfigError: the name is unknown.
     """
-    name = config.load().tokens if spec is None else spec
-    return token_counters.open_counter(name) if isinstance(name, str) else name
+    if spec is None:
+        with config.name_source("tokens"):
+            return token_counters.open_counter(config.load().tokens)
+    return token_counters.open_counter(spec) if isinstance(spec, str) else spec
 
 
 def open_recipe(
@@ -135,11 +138,18 @@ def open_recipe(
             f"the bank's saved recipe {saved.name!r} isn't part of Everthread; give the recipe as an object "
             f"(recipe=…), or name one of {', '.join(RECIPES)}"
         )
-    name = spec or (saved.name if saved else config.load().recipe)
-    if name not in RECIPES:
-        raise ConfigError(f"unknown recipe {name!r}; expected one of {', '.join(RECIPES)}")
+    if not (name := spec or (saved.name if saved else "")):
+        name = config.load().recipe
+        with config.name_source("recipe"):
+            _check_recipe(name)
+    _check_recipe(name)
     recipe = configured_recipes()[name]
     return with_options(saved.apply(recipe) if saved and saved.name == name else recipe, options or {})
+
+
+def _check_recipe(name: str) -> None:
+    if name not in RECIPES:
+        raise ConfigError(f"unknown recipe {name!r}; expected one of {', '.join(RECIPES)}")
 
 
 def is_builtin(recipe: Recipe) -> bool:

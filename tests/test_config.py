@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.config import Config, load, parse_prices
+from everthread.config import Config, find_source, load, parse_prices
 from everthread.errors import ConfigError
 
 
@@ -182,3 +182,14 @@ def test_settings_of_version_0_1_0_are_read_by_their_old_names(
     found = config.server_max_body_bytes, config.server_requests_per_minute, config.server_max_replies
     assert found == (5000, 10, 3)
     assert not caplog.records
+
+
+def test_the_place_of_a_setting_is_its_variable_or_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = write_config(tmp_path, "server_body = 5000\nthreads = 2")
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
+    monkeypatch.setenv("EVERTHREAD_THREADS", "3")
+    monkeypatch.setenv("EVERTHREAD_SERVER_RATE", "7")
+    assert find_source("threads") == "EVERTHREAD_THREADS"
+    assert find_source("server_max_body_bytes") == f"server_body in {file}"
+    assert find_source("server_requests_per_minute") == "EVERTHREAD_SERVER_RATE"
+    assert find_source("recipe") == ""

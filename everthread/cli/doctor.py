@@ -27,7 +27,7 @@ from everthread.cli.common import pluralize
 from everthread.common.installation import extra_command, package_command
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import ConfigError, EverthreadError, NotFound
 from everthread.memory import Memory
 from everthread.server.models.connection import open_for_terminal
 from everthread.stores.base import Store
@@ -35,6 +35,7 @@ from everthread.stores.placed.store import PlacedStore, list_stores
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
+from everthread.text import refusal_words
 
 MIN_FREE_BYTES = 20_000_000  # a bank's log takes 4 MB in use, and an import more
 REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
@@ -72,14 +73,18 @@ def examine(store: str | None, embedder: Embedder | str | None, banks: Sequence[
     yield _check_server()
     yield _check_extras()
     configured = config.load()  # raises an error, which each of the following would repeat
+    yield from _check_server_settings()
     opened = store or configured.store
-    place = _check_store(opened)
+    place = _check_store(store)
     yield place
     yield from _measure_folder(Path(opened))
     yield _check_recipe()
+    yield _check_counter()
+    yield _check_refusals()
     yield from _check_embedder(embedder)
     if place.ok:  # otherwise both would repeat what is wrong with it
         yield _check_language_model(store)
+        yield _check_scribe()
         yield from _check_banks(store, banks)
 
 
@@ -118,8 +123,24 @@ def _check_package(package: str) -> Finding:
 
 def _check_server() -> Finding:
     """Find the packages of the server. Lacking them is not a fault: the library and the terminal need none."""
-    installed = all(find_spec(name) for name in ("fastapi", "uvicorn"))
-    return Finding("server", True, "installed" if installed else f"not installed; to add it: {extra_command('server')}")
+    is_installed = _is_server_installed()
+    return Finding(
+        "server", True, "installed" if is_installed else f"not installed; to add it: {extra_command('server')}"
+    )
+
+
+def _is_server_installed() -> bool:
+    return all(find_spec(name) for name in ("fastapi", "uvicorn"))
+
+
+def _check_server_settings() -> Iterator[Finding]:
+    """Find what `everthread serve` would refuse in its settings."""
+    if not _is_server_installed():
+        return
+    from everthread.server import configuration  # imports packages of the server
+
+    faults = [Finding("server settings", False, str(fault)) for fault in configuration.find_faults()]
+    yield from faults or [Finding("server settings", True, "valid")]
 
 
 def _check_extras() -> Finding:
@@ -138,15 +159,16 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _check_store(store: str) -> Finding:
+def _check_store(given: str | None) -> Finding:
     """Open the place of the banks. A folder that is missing is no fault: the first bank makes it."""
     try:
-        with closing(factory.open_store(store, create=False)) as opened:
+        with closing(factory.open_store(given, create=False)) as opened:
             opened.banks()  # a database is reached by the first call
     except NotFound:
         pass
     except EverthreadError as error:
         return Finding("store", False, str(error))
+    store = given or config.load().store
     folder = Path(store).expanduser()
     if folder.is_dir() and not os.access(folder, os.W_OK):
         return Finding("store", False, f"{store} can't be written; check the folder's permissions")
@@ -168,6 +190,28 @@ def _check_recipe() -> Finding:
         return Finding("recipe", True, factory.open_recipe().name)
     except EverthreadError as error:
         return Finding("recipe", False, str(error))
+
+
+def _check_counter() -> Finding:
+    """Open the configured counter of tokens."""
+    try:
+        factory.open_counter()
+    except EverthreadError as error:
+        return Finding("tokens", False, str(error))
+    return Finding("tokens", True, config.load().tokens)
+
+
+def _check_refusals() -> Finding:
+    """Read the user's refusal phrases. Having none is not a fault."""
+    path = refusal_words.configured_path()
+    if not path.exists() and not config.find_source("refusals"):
+        return Finding("refusals", True, "none of your own")
+    try:
+        with config.name_source("refusals"):
+            refusal_words.extend_shipped(path)
+    except ConfigError as error:
+        return Finding("refusals", False, str(error))
+    return Finding("refusals", True, str(path))
 
 
 def _check_embedder(given: Embedder | str | None) -> Iterator[Finding]:
@@ -195,6 +239,16 @@ def _check_language_model(store: str | None) -> Finding:
         True,
         f"{model.name} (no request was sent)" if model else "none; see everthread chat --help",
     )
+
+
+def _check_scribe() -> Finding:
+    """Find the model that writes notes and summaries, if it is another one than the model that replies."""
+    if not config.load().scribe_model:
+        return Finding("scribe", True, "the language model, or none if there is none")
+    try:
+        return Finding("scribe", True, factory.open_scribe(None).name)
+    except EverthreadError as error:
+        return Finding("scribe", False, str(error))
 
 
 def _check_places(store: PlacedStore) -> Iterator[Finding]:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 import webbrowser
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from everthread import config
 from everthread.common.fast_imports import without_garbage_collection
-from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import logs, runner, start_checks, tracing
+from everthread.server import configuration, logs, runner, start_checks, tracing
 from everthread.server.proxy.upstream import find_upstream, has_upstream
 from everthread.server.services import Services
 from everthread.server.settings import Settings
-from everthread.server.sms.twilio import get_host
 
 DEFAULT_PORT = 7391
-MESSAGE_SETTINGS = [setting.name for setting in fields(Settings) if setting.name.startswith(("sms_", "telegram_"))]
-HOST_NAME = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"  # without a scheme, a port or a path: the guard compares only names
-ORIGIN = rf"\*|null|[a-z][a-z0-9+.-]*://({HOST_NAME})?(:[0-9]+)?"  # as browsers send it: without a path
 UNENCRYPTED = "Passwords and texts are not encrypted on their way: for https, put a reverse proxy in front of it."
 
 
@@ -90,7 +83,8 @@ def serve(
     NAME`, or let the first start create a key with `--first-key FILE`. Requests are logged to standard error as JSON,
     without any text of a conversation.
     """
-    settings = replace(_build_settings(host, require_key or not runner.is_loopback(host)), serves_mem0=mem0)
+    key_required = require_key or not runner.is_loopback(host)
+    settings = replace(configuration.build_settings(host, key_required), serves_mem0=mem0)
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
@@ -112,54 +106,6 @@ def serve(
                 return
         # Each worker opens its own services.
         runner.run(app_factory, listener, workers=workers, on_listening=on_listening)
-
-
-def _build_settings(host: str, key_required: bool) -> Settings:
-    configured = config.load()
-    hosts = _parse_list("server_hosts", configured.server_hosts, HOST_NAME, "names such as memory.example.org")
-    origins = _parse_list("proxy_origins", configured.proxy_origins, ORIGIN, "origins such as https://chat.example.org")
-    if configured.sms_token:
-        hosts = (*hosts, get_host(configured.sms_url))
-    limits = Settings(
-        proxies=tuple(filter(None, (proxy.strip() for proxy in configured.server_proxies.split(",")))),
-        account_header=configured.account_header.strip(),
-        openid_issuer=configured.openid_issuer.strip(),
-        openid_client=configured.openid_client.strip(),
-        openid_secret=configured.openid_secret.strip(),
-        openid_name=configured.openid_name.strip(),
-        openid_creates_accounts=_parse_choice("openid_accounts", configured.openid_accounts, "create", "linked"),
-        max_threads=configured.server_threads,
-        max_body_bytes=configured.server_max_body_bytes,
-        requests_per_minute=configured.server_requests_per_minute,
-        max_replies=configured.server_max_replies,
-        proxy_url=configured.proxy_url,
-        proxy_key=configured.proxy_key,
-        proxy_bank=configured.proxy_bank,
-        proxy_role=configured.proxy_role,
-        proxy_patience_s=configured.proxy_patience / 1000,
-        proxy_timeout_s=configured.proxy_timeout,
-        proxy_stores_history=_parse_choice("proxy_history", configured.proxy_history, "store", "skip"),
-        proxy_origins=origins,
-        proxy_max_body_bytes=configured.proxy_max_body_bytes,
-    )
-    texts = {name: getattr(configured, name) for name in MESSAGE_SETTINGS}
-    return replace(limits, host=host, allowed_hosts=hosts, key_required=key_required, **texts)
-
-
-def _parse_list(setting: str, value: str, pattern: str, expected: str) -> tuple[str, ...]:
-    """Return the parts of a setting that are separated by commas, in lower case. Raises ConfigError."""
-    parts = tuple(filter(None, (part.strip().lower() for part in value.split(","))))
-    for part in parts:
-        if not re.fullmatch(pattern, part, re.ASCII):
-            raise ConfigError(f"invalid {setting}: got {part!r}, expected {expected}, separated by commas")
-    return parts
-
-
-def _parse_choice(setting: str, value: str, yes: str, no: str) -> bool:
-    """Return whether a setting with two values has the first one."""
-    if value not in (yes, no):
-        raise ConfigError(f"invalid {setting}: got {value!r}, expected {yes} or {no}")
-    return value == yes
 
 
 def _needs_caller(settings: Settings, first_key: Path | None) -> bool:

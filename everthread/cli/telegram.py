@@ -56,7 +56,8 @@ def telegram(ctx: click.Context, /, model: str | None, scribe_model: str | None,
         stack.callback(services.vectors.close, SHUTDOWN_TIMEOUT_S)
         conversations = ConversationRegistry(services)
         stack.callback(conversations.close)
-        service = TelegramService(conversations, settings)
+        with config.name_source("telegram_token", "telegram_url"):
+            service = TelegramService(conversations, settings)
         stack.callback(service.close)
         name = _find_name(service.api)
         service.start()
@@ -70,7 +71,7 @@ def _load_settings() -> Settings:
     return Settings(
         telegram_token=configured.telegram_token.strip(),
         telegram_language=configured.telegram_language,
-        telegram_url=configured.telegram_url,
+        telegram_url=configured.telegram_url.strip(),
     )
 
 

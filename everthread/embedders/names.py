@@ -39,8 +39,11 @@ def open_embedder(spec: Embedder | str | None = None, *, device: object = None) 
     settings = config.load()
     if device is not None:
         settings = replace(settings, device=str(device))
-    name = settings.embedder if spec is None else spec
-    embedder = _open_named(name, settings) if isinstance(name, str) else name
+    if spec is None:
+        with config.name_source("embedder"):
+            embedder = _open_named(settings.embedder, settings)
+    else:
+        embedder = _open_named(spec, settings) if isinstance(spec, str) else spec
     if device is not None and not isinstance(embedder, SentenceTransformerEmbedder):
         raise ConfigError(
             f"invalid device {device!s}: {embedder.name} doesn't run on torch; only an embedder st:NAME takes a "

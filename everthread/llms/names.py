@@ -38,7 +38,10 @@ def open_llm(spec: LLM | str | None = None) -> LLM | None:
     if not isinstance(spec, str | None):
         return spec
     settings = config.load()
-    return find_model(settings, spec or settings.llm_model)
+    if spec:
+        return find_model(settings, spec)
+    with config.name_source("llm_url", "llm_model"):
+        return find_model(settings, settings.llm_model)
 
 
 def find_model(settings: Config, name: str) -> LLM | None:

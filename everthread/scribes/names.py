@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from everthread import config
 from everthread.common.installation import extra_command, has_llm_extra
+from everthread.config import Config
 from everthread.errors import ConfigError
 from everthread.llms.base import LLM
 from everthread.llms.names import find_model
@@ -27,9 +28,15 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
     if not isinstance(spec, str | None):
         return spec
     settings = config.load()
-    name = spec or settings.scribe_model
-    if not name:
+    if spec:
+        return _open_named(settings, spec)
+    if not settings.scribe_model:
         return make_scribe(llm)
+    with config.name_source("scribe_model"):
+        return _open_named(settings, settings.scribe_model)
+
+
+def _open_named(settings: Config, name: str) -> Scribe:
     key = settings.llm_key
     if name.startswith(("http://", "https://")):
         is_same_server = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")

@@ -20,9 +20,7 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.routing import BaseRoute, Route
 
 from everthread import __version__
-from everthread.common.installation import extra_command
 from everthread.common.staging import remove_scratch
-from everthread.errors import ConfigError
 from everthread.server import kept_uploads, mcp_endpoint, openapi, problems, static_files, tracing, uploads
 from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
@@ -33,6 +31,7 @@ from everthread.server.logs import AccessLogMiddleware
 from everthread.server.mcp_endpoint import MCPEndpoint
 from everthread.server.metrics import Metrics
 from everthread.server.path_segments import EncodedSlashMiddleware
+from everthread.server.people import openid_settings
 from everthread.server.people.accounts import list_taken_banks
 from everthread.server.people.directory import PeopleDirectory
 from everthread.server.people.trusted_header import ProxiedClientMiddleware, TrustedHeader
@@ -174,10 +173,7 @@ def _add_openid(app: FastAPI, settings: Settings) -> OpenIDSignIn | None:
     """Add signing in at a provider if one is configured; only then its packages are imported, which takes 0.1 s."""
     if not settings.openid_issuer:
         return None
-    if settings.account_header:  # the proxy's nora would be the account of the provider's nora
-        raise ConfigError("account_header and openid_issuer exclude each other; set one of them")
-    if not all(map(find_spec, ("authlib", "joserfc"))):
-        raise ConfigError(f"openid_issuer needs further packages; install them with: {extra_command('oidc')}")
+    openid_settings.check_provider(settings.openid_issuer, settings.openid_client, settings.account_header)
     from everthread.server.routes import openid
 
     return openid.install(app, settings)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,29 +21,43 @@ ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_
 SERVER_ERROR = 500
 
 
+def check_packages() -> None:
+    """Raise ConfigError if the environment names an endpoint for traces, and the packages for them are missing."""
+    if not (variable := _find_endpoint()):
+        return
+    try:
+        import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    except ImportError:
+        raise ConfigError(
+            f"{variable} is set, but the packages that export traces are missing; install them with: "
+            f"{extra_command('otel')}"
+        ) from None
+
+
 def install() -> None:
     """Export this process's traces, if the environment names an endpoint.
 
     Raises:
         ConfigError: the packages for this are missing.
     """
-    if not any(map(os.environ.get, ENDPOINT_VARIABLES)):
+    check_packages()
+    if not _find_endpoint():
         return
-    try:
-        from opentelemetry import trace
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise ConfigError(
-            f"{next(filter(os.environ.get, ENDPOINT_VARIABLES))} is set, but the packages that export traces are "
-            f"missing; install them with: {extra_command('otel')}"
-        ) from None
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     name = os.environ.get("OTEL_SERVICE_NAME", "everthread")
     provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
+
+
+def _find_endpoint() -> str:
+    """Return the variable that names an endpoint for traces; empty if none does."""
+    return next(filter(os.environ.get, ENDPOINT_VARIABLES), "")
 
 
 def finish() -> None:

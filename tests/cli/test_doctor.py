@@ -37,7 +37,7 @@ def create_bank(folder: Path, bank: str) -> Path:
 def test_every_requirement_is_checked(tmp_path: Path) -> None:
     by_name = findings(tmp_path)
     own = {"everthread", "python", "server", "store", "disk", "recipe", "embedder", "languages", "language model"}
-    own.add("extras")
+    own |= {"extras", "server settings", "tokens", "refusals", "scribe"}
     assert set(by_name) == own | set(REQUIRED_PACKAGES)
     assert all(finding.ok for finding in by_name.values())
     assert "SQLite" in by_name["python"].detail
@@ -248,6 +248,46 @@ def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
     by_name = findings(tmp_path / "kept")
     assert not by_name["recipe"].ok
     assert said in by_name["recipe"].detail
+
+
+def test_settings_that_a_server_refuses_are_findings_with_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('proxy_role = "robot"\ntelegram_token = "abc"', encoding="utf-8")
+    monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
+    monkeypatch.setenv("EVERTHREAD_SERVER_HOSTS", "a b")
+    wrong = [each for each in examine(str(tmp_path / "kept"), "hash") if each.what == "server settings"]
+    assert not any(finding.ok for finding in wrong)
+    starts = ("EVERTHREAD_SERVER_HOSTS: invalid server_hosts", f"proxy_role in {file}:", f"telegram_token in {file}:")
+    assert all(finding.detail.startswith(start) for finding, start in zip(wrong, starts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "what", "said"),
+    [
+        ("EVERTHREAD_TOKENS", "elephant", "tokens", "invalid tokens 'elephant'"),
+        ("EVERTHREAD_SCRIBE_MODEL", "http://[#x", "scribe", "is not the address of a language model"),
+        ("EVERTHREAD_REFUSALS", "/nowhere/refusals.toml", "refusals", "/nowhere/refusals.toml can't be read"),
+        ("EVERTHREAD_LLM_URL", "elephant", "language model", "is not the address of a language model"),
+    ],
+)
+def test_another_setting_that_can_not_be_used_is_a_finding_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, what: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    found = findings(tmp_path)[what]
+    assert not found.ok
+    assert found.detail.startswith(f"{variable}: ")
+    assert said in found.detail
+
+
+def test_without_the_packages_of_the_server_its_settings_are_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    monkeypatch.setenv("EVERTHREAD_PROXY_ROLE", "robot")
+    assert "server settings" not in findings(tmp_path)
 
 
 def test_the_checks_change_nothing_in_a_bank(tmp_path: Path) -> None:

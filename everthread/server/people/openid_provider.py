@@ -6,12 +6,11 @@ provider's key, for this client, for this sign-in, and not expired.
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import quote_plus
 
 import httpx
 from authlib.oauth2.base import OAuth2Error
@@ -21,7 +20,7 @@ from joserfc import jwt
 from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 
-from everthread.errors import ConfigError
+from everthread.server.people.openid_settings import is_safe_url
 from everthread.server.people.pending_sign_ins import PendingSignIn
 
 WELL_KNOWN = "/.well-known/openid-configuration"
@@ -64,21 +63,12 @@ class OpenIDProvider:
         """Describe a provider; nothing is sent to it yet.
 
         Args:
-            issuer: its URL.
+            issuer: its URL, which `openid_settings` has checked.
             client_id: of this server, as registered there.
             client_secret: empty for a public client.
             clock: returns seconds.
-
-        Raises:
-            ConfigError: the issuer is no URL with https, or http on this machine.
         """
         self.issuer = issuer.rstrip("/")
-        if not is_safe_url(issuer):
-            raise ConfigError(
-                f"invalid openid_issuer: got {issuer[:100]!r}, expected a URL such as https://login.example.org"
-            )
-        if not client_id:
-            raise ConfigError("openid_issuer needs openid_client, the id of this server at the provider")
         self._client_id, self._client_secret, self._clock = client_id, client_secret, clock
         self._http = httpx.Client(timeout=TIMEOUT_S)
         self._metadata: tuple[float, Mapping[str, Any]] | None = None
@@ -182,26 +172,6 @@ class OpenIDProvider:
         if not isinstance(found, dict):
             raise SignInFailed("unreachable", "the provider's answer is no JSON object")
         return found
-
-
-def is_safe_url(url: str) -> bool:
-    """Return whether a URL has https, or http on this machine."""
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        return False
-    if parts.scheme == "http":
-        return is_loopback(host)
-    return parts.scheme == "https" and bool(host)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _describe(error: Exception) -> str:

@@ -37,9 +37,6 @@ class OpenIDSignIn:
             people: the accounts.
             banks: lists the banks of the store.
             location: of the server's own data.
-
-        Raises:
-            ConfigError: for an invalid provider.
         """
         self.provider = OpenIDProvider(settings.openid_issuer, settings.openid_client, settings.openid_secret)
         self.name = settings.openid_name or urlsplit(settings.openid_issuer).netloc

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from everthread import config
+from everthread.common.urls import is_http_url
 from everthread.errors import ConfigError
 from everthread.llms.base import LLM
 from everthread.llms.discovery import list_ollama_models, parse_ollama_host
@@ -94,11 +95,8 @@ class Upstream:
         Raises:
             ConfigError: the URL or the role is invalid.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"invalid {setting}: got {url!r}, expected a URL such as http://localhost:11434/v1")
-        if role not in BLOCK_ROLES:
-            raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
+        check_url(setting, url)
+        check_role(role)
         self._initial_role: BlockRole = role
         self.move(url, key)
         self._timeout = httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
@@ -214,6 +212,18 @@ class Upstream:
         if self._key:
             passed.append((b"Authorization", f"Bearer {self._key}".encode()))
         return [(b"Host", url.netloc), (b"Accept-Encoding", b"identity"), *passed]
+
+
+def check_url(setting: str, url: str) -> None:
+    """Raise ConfigError unless a setting has the base URL of a server."""
+    if not is_http_url(url):
+        raise ConfigError(f"invalid {setting}: got {url!r}, expected a URL such as http://localhost:11434/v1")
+
+
+def check_role(role: str) -> None:
+    """Raise ConfigError unless memories can be sent in this role."""
+    if role not in BLOCK_ROLES:
+        raise ConfigError(f"invalid proxy_role: got {role!r}, expected one of {', '.join(BLOCK_ROLES)}")
 
 
 async def _wait_while_connected(

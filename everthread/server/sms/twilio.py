@@ -17,6 +17,7 @@ import httpx
 
 from everthread.common.retry import Retries
 from everthread.common.tls import tls_context
+from everthread.common.urls import is_http_url
 from everthread.errors import ConfigError
 
 log = logging.getLogger("everthread.server")
@@ -60,12 +61,8 @@ def get_host(url: str) -> str:
     Raises:
         ConfigError: if the URL is invalid.
     """
-    try:
-        parts = urlsplit(url)
-        if parts.scheme in ("https", "http") and parts.hostname and parts.port != 0:  # raises ValueError if invalid
-            return parts.hostname
-    except ValueError:
-        pass
+    if is_http_url(url) and (host := urlsplit(url).hostname):
+        return host
     raise ConfigError(
         f"invalid sms_url: got {url!r}, expected the URL that Twilio calls, such as https://bot.example.com/sms; it is "
         "part of Twilio's signature"

@@ -15,6 +15,7 @@ import httpx
 
 from everthread.common.retry import Retries, doubling_delays
 from everthread.common.tls import tls_context
+from everthread.common.urls import is_http_url
 from everthread.errors import ConfigError
 
 API_URL = "https://api.telegram.org"
@@ -56,6 +57,21 @@ class BotAPIUnavailable(Exception):
     """Telegram can't be reached, or failed; the request may have had an effect."""
 
 
+def check_token(token: str) -> None:
+    """Raise ConfigError if this can't be the token of a bot."""
+    if not _TOKEN.fullmatch(token):
+        raise ConfigError(
+            "invalid telegram_token: expected digits, a colon, and letters, such as 123456:ABC-DEF…; copy it from "
+            "BotFather, who repeats it after /token"
+        )
+
+
+def check_url(url: str) -> None:
+    """Raise ConfigError if this can't be the URL of the API."""
+    if not is_http_url(url):
+        raise ConfigError(f"invalid telegram_url: got {url!r}, expected a URL such as {API_URL}")
+
+
 class BotAPI:
     """Telegram's methods, of one bot. Thread-safe."""
 
@@ -67,15 +83,12 @@ class BotAPI:
             url: of the API.
 
         Raises:
-            ConfigError: if the token can't be one.
+            ConfigError: if the token can't be one, or the URL is invalid.
         """
-        if not _TOKEN.fullmatch(token):
-            raise ConfigError(
-                "invalid telegram_token: expected digits, a colon, and letters, such as 123456:ABC-DEF…; copy it from "
-                "BotFather, who repeats it after /token"
-            )
+        check_token(token)
+        check_url(url)
         self._token = token
-        self._client = httpx.Client(base_url=f"{url}/bot{token}/", timeout=TIMEOUT_S, verify=tls_context())
+        self._client = httpx.Client(base_url=f"{url.rstrip('/')}/bot{token}/", timeout=TIMEOUT_S, verify=tls_context())
         logging.getLogger("httpx").addFilter(self._is_loggable)  # which logs addresses, and the token is part of them
 
     def _is_loggable(self, record: logging.LogRecord) -> bool:

@@ -37,12 +37,12 @@ class TelegramService:
             settings: with the bot's token.
 
         Raises:
-            ConfigError: for an invalid token.
+            ConfigError: for an invalid token or URL.
         """
         services = conversations.services
         self._file, self._claims = server_db.get_path(services.store), conversations.leases.claims
         self._lock: int | None = None
-        self.api = BotAPI(settings.telegram_token.strip(), settings.telegram_url.strip().rstrip("/"))
+        self.api = BotAPI(settings.telegram_token, settings.telegram_url)
         self._bot = TelegramBot(conversations, self.api, services.location, settings.telegram_language)
         self._retry: threading.Thread | None = None
         self._closed = threading.Event()
@@ -90,7 +90,7 @@ class TelegramService:
 
 
 def install(conversations: ConversationRegistry, settings: Settings) -> TelegramService | None:
-    """Return the bot if there is a token. Raises ConfigError for an invalid one."""
+    """Return the bot if there is a token. Raises ConfigError for an invalid one, or an invalid URL."""
     return TelegramService(conversations, settings) if settings.telegram_token else None
 
 

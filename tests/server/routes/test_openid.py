@@ -301,7 +301,7 @@ def test_invalid_settings_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     for settings, message in invalid:
         with pytest.raises(ConfigError, match=message):
             create_app(services, settings)
-    monkeypatch.setattr("everthread.server.app.find_spec", lambda name: None)
+    monkeypatch.setattr("everthread.server.people.openid_settings.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"install them with: .*oidc"):
         create_app(services, settings_for("https://login.example.org"))
     store.close()
