@@ -30,7 +30,7 @@ from everthread.errors import (
 from everthread.memory import BATCH_LINES
 from everthread.recall.types import Query
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
-from everthread.stores.sqlite.store import MAX_OPEN_BANKS, SQLiteStore
+from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vectors
 
@@ -143,7 +143,8 @@ def test_banks_are_separate(tmp_path: Path) -> None:
 
 def test_more_banks_than_the_store_holds_open_all_work(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store:
-        banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(MAX_OPEN_BANKS + 3)]
+        store.max_open_banks = 8
+        banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(11)]
         for memory in (*banks, *banks):
             memory.observe(f"Said in {memory.bank}.")
         assert all(texts(memory.lines()) == [f"Said in {memory.bank}."] * 2 for memory in banks)

@@ -54,6 +54,7 @@ BACKLOG = 2048  # connections that the system queues until they are accepted
 REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system balances connections among sockets of one address
 START_TIMEOUT_S = 60  # an unresponsive worker counts as hung after this; on a busy machine one needs ten to start
 POLL_INTERVAL_S = 0.05
+MACOS_OPEN_FILES = 10_240  # OPEN_MAX: macOS reports no hard limit, and accepts no higher one (setrlimit(2))
 DISTANT_ADDRESSES = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # for documentation (RFC 5737, RFC 3849)
 # After this time a thread hands the interpreter over to one that waits for it, such as that of the event loop; with
 # Python's default of 5 ms, requests through the proxy take up to 4 ms longer on a busy machine.
@@ -347,8 +348,9 @@ def _exit_with_parent() -> None:
 
 
 def _raise_open_file_limit() -> None:
-    """Raise the limit of open files, which bounds the number of connections; its default is often low."""
+    """Raise the limit of open files, which bounds the number of connections and banks; its default is often low."""
     if resource is not None:
         _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with suppress(ValueError, OSError):  # macOS reports no limit, and has one
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+        wanted = MACOS_OPEN_FILES if hard_limit == resource.RLIM_INFINITY else hard_limit
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard_limit))

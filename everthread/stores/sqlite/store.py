@@ -78,6 +78,7 @@ from everthread.stores.sqlite.file_errors import map_errors
 from everthread.stores.sqlite.filters import LIVE, build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.open_bank import OpenBank
+from everthread.stores.sqlite.open_limit import MAX_OPEN_BANKS, limit_open_banks
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.stores.unit_store import UnitCosines, UnitReplacement, UnitVersion
 from everthread.types import (
@@ -100,8 +101,6 @@ from everthread.types import (
     now,
 )
 
-MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
-
 _LINE, _FROM = LINE_COLUMNS, bank_rows.LINE_FROM
 
 
@@ -110,13 +109,14 @@ class SQLiteStore(Store):
 
     Attributes:
         folder: the folder.
-        max_open_banks: the number of files open at a time, if not the default of 32.
+        max_open_banks: the files open at a time at most, fewer if the process may have few descriptors; the least
+            recently used one is closed.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
         self.prepare_folder()
-        self.max_open_banks: int | None = None
+        self.max_open_banks = MAX_OPEN_BANKS
         self._open: OrderedDict[str, OpenBank] = OrderedDict()
         self._lock = threading.Lock()
         self._snapshot: OpenBank | None = None  # of a store in one transaction: its bank
@@ -160,10 +160,10 @@ class SQLiteStore(Store):
                 )
                 self._open[bank] = opened
             self._open.move_to_end(bank)
-            is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
-            closed = self._open.popitem(last=False)[1] if is_full else None
-        if closed is not None:
-            closed.file.close()
+            excess = max(len(self._open) - limit_open_banks(self.max_open_banks), 0)
+            closed = [self._open.popitem(last=False)[1] for _ in range(excess)]
+        for each in closed:
+            each.file.close()
         return opened
 
     def _prepare(self, db: sqlite3.Connection, bank: str) -> None:

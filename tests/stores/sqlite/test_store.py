@@ -23,7 +23,6 @@ from everthread import Filter, Line, Memory, NewLine, NewUnit, Receipt
 from everthread.common.keys import META_KEY_FROM, SETTING_PERSON_NAMES
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores.sqlite import line_removal
-from everthread.stores.sqlite import store as sqlite
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -467,9 +466,9 @@ def test_vectors_written_by_another_store_are_visible(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_threads_may_use_more_banks_than_can_be_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "MAX_OPEN_BANKS", 2)
+def test_threads_may_use_more_banks_than_can_be_open_at_a_time(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
+        store.max_open_banks = 2
         asked = [f"bank {n * 7 % 5}" for n in range(300)]
         asking = [pool.submit(store.scoring_rows, bank, np.arange(3)) for bank in asked]
         assert all(len(each.result(PATIENCE).lines) == 0 for each in asking)
