@@ -100,6 +100,27 @@ def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: 
         assert memory.store.check("alice") == []
 
 
+@pytest.mark.parametrize("has_log", [False, True])
+def test_a_bank_that_is_opened_on_a_full_disk_is_read_and_not_written(tmp_path: Path, has_log: bool) -> None:
+    folder = tmp_path / "banks"
+    with open_memory(folder) as memory:
+        memory.observe("The harbour froze over.")
+        memory.observe("It thawed in April.")
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in ("alice.bank", "alice.bank-wal"):  # as a killed process leaves them
+            (copy / name).write_bytes((folder / name).read_bytes())
+    report = run_json(limits, "full_opened", copy if has_log else folder)
+    assert report["lines"] == ["The harbour froze over.", "It thawed in April."]
+    assert report["recalled"] == ["The harbour froze over."] * 8
+    assert "The harbour froze over." in report["context"]
+    assert report["faults"] == []
+    assert report["error"][0] == "StoreUnavailable"
+    for words in ("no space to write bank 'alice'", "Nothing was stored", "Free disk space"):
+        assert words in report["error"][1]
+    assert report["after"] == 3
+
+
 def test_when_there_is_no_room_to_erase_the_error_says_what_is_forgotten_and_how_to_finish(tmp_path: Path) -> None:
     report = run_json(limits, "forget", tmp_path)
     assert report["error"][0] == "StoreUnavailable"

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse
 
 from everthread import errors
 from everthread.server.logs import route_template
+from everthread.stores.sqlite.file_errors import error_text
 
 log = logging.getLogger("everthread.server")
 
@@ -58,7 +59,9 @@ class StoreFailures:
 
     def log(self, error: errors.StoreUnavailable) -> None:
         """Log the system's own words for an error, without the bank, whose id may be a name."""
-        reason = str(error.__cause__ or type(error).__name__).strip().partition("\n")[0]
+        cause = error.__cause__
+        text = error_text(cause) if isinstance(cause, Exception) else type(error).__name__
+        reason = text.strip().partition("\n")[0]
         if reason != self._reason or self._clock() - self._logged_at > LOG_INTERVAL_S:
             self._reason, self._logged_at = reason, self._clock()
             log.warning("the store is unavailable: %s", reason)

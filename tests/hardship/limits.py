@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from everthread import Memory, NewLine
@@ -38,6 +39,26 @@ def full(folder: Path, batch: int) -> dict[str, object]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         after = memory.observe("There is room again.").seq
     return {"kept": kept, "error": failure, "readable": readable, "after": after}
+
+
+def full_opened(folder: Path) -> dict[str, object]:
+    """Open a bank on a full disk, read it in several threads, and write to it; then once more with room."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    failure = None
+    with open_memory(folder) as memory, ThreadPoolExecutor(4) as threads:
+        lines = [line.text for line in memory.lines()]
+        recalled = [hits[0].line.text for hits in threads.map(memory.recall, ["harbour"] * 8)]
+        context, faults = memory.context("harbour").text, memory.store.check("alice")
+        try:
+            memory.observe("There is no room.")
+        except EverthreadError as error:
+            failure = [type(error).__name__, str(error)]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        after = memory.observe("There is room again.").seq
+    read = {"lines": lines, "recalled": recalled, "context": context, "faults": faults}
+    return read | {"error": failure, "after": after}
 
 
 def forget(folder: Path) -> dict[str, object]:
@@ -85,4 +106,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "full":
         print(json.dumps(full(place, int(sys.argv[3]))))
     else:
-        print(json.dumps({"forget": forget, "readonly": readonly}[sys.argv[1]](place)))
+        actions = {"forget": forget, "full_opened": full_opened, "readonly": readonly}
+        print(json.dumps(actions[sys.argv[1]](place)))

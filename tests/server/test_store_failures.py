@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,10 @@ def test_a_reason_is_logged_again_after_a_minute_or_another_one_and_names_no_ban
         failures.log(error)
     failures.log(StoreUnavailable("bank 'alice' is locked"))
     assert read_reasons(caplog) == ["full", "gone", "full", "full", "StoreUnavailable"]
+
+
+def test_a_reason_of_the_system_is_logged_without_the_path(caplog: pytest.LogCaptureFixture) -> None:
+    error = StoreUnavailable("no space to write bank 'alice' (/srv/alice.bank)")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device", "/srv/alice.bank")
+    StoreFailures().log(error)
+    assert read_reasons(caplog) == ["No space left on device"]

@@ -20,11 +20,11 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.common.undo import undo_on_error
-from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError
+from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
-from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, is_locked, map_errors
+from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, is_locked, lacks_room_for_index, map_errors
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 
 try:
@@ -188,16 +188,29 @@ class BankFile:
                 status = self.path.stat()
         return _Connection((status.st_dev, status.st_ino), db)
 
-    def _connect_read_only(self) -> _Connection:
+    def _connect_read_only(self, connect: Callable[[], sqlite3.Connection]) -> _Connection:
         """Open a connection to a file that can't be written. It is used once, because the file may be replaced."""
         with folder_lock(self.path.parent):
             moved_file.check_here(self.bank, self.path)
             self._check_not_truncated()
             status = self.path.stat()
-            db = read_only_file.connect(self.bank, self.path)
+            db = connect()
         with undo_on_error(db.close):
             self._check(db)
         return _Connection((status.st_dev, status.st_ino), db)
+
+    def _connect_on_full_disk(self, reason: sqlite3.Error) -> _Connection:
+        """Open a connection for reading where there is no room to open one as usual, which is the reason of the error.
+
+        The reason is raised if the tables have to be created or migrated.
+        """
+        with self._writing:
+            self._drop_writer()  # its shared lock would keep others out
+        self._drop_readers()
+        try:
+            return self._connect_read_only(lambda: read_only_file.connect_on_full_disk(self.path))
+        except StoreUnavailable:
+            raise reason from None
 
     def _check_not_truncated(self) -> None:
         """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
@@ -256,9 +269,14 @@ class BankFile:
             ready, reader = self._ready, None
             if not self._is_current(self._current_inode()):
                 if read_only_file.is_write_protected(self.path):
-                    return self._connect_read_only()
-                with self._transaction():  # creates the tables; its end closes all connections of a closed bank
-                    ready, reader = self._ready, self._connect()
+                    return self._connect_read_only(lambda: read_only_file.connect(self.bank, self.path))
+                try:
+                    with self._transaction():  # creates the tables; its end closes all connections of a closed bank
+                        ready, reader = self._ready, self._connect()
+                except sqlite3.Error as error:
+                    if not lacks_room_for_index(error):
+                        raise
+                    return self._connect_on_full_disk(error)
             reader = reader or self._acquire() or self._connect()
             if reader.inode == ready:
                 return reader

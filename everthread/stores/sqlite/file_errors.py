@@ -57,7 +57,7 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
         return BankDamaged(
             f"{place} is damaged: {reason}. Restore a copy, or recover the lines with: sqlite3 {path} .recover"
         )
-    if _matches(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
+    if _matches(error, _NO_ROOM) or lacks_room_for_index(error):
         return StoreUnavailable(f"no space to write {place}: {reason}. {outcome}Free disk space and call again")
     if _is_out_of_descriptors(error):
         return StoreUnavailable(
@@ -92,7 +92,14 @@ def _is_missing(path: Path) -> bool:
 
 def error_text(error: Exception) -> str:
     """Return the error's text without the path that the system adds."""
+    if lacks_room_for_index(error):
+        return "no space left for the index of the log"  # SQLite calls it a disk I/O error
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def lacks_room_for_index(error: Exception) -> bool:
+    """Return whether the disk is too full to open a bank, for which SQLite makes an index of the log."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 def is_locked(error: Exception) -> bool:
