@@ -15,6 +15,10 @@ from everthread.errors import BadInput, EverthreadError, NotFound
 from everthread.transfer import backup as backups
 from everthread.transfer import restoring_backups
 
+REVIVED = (
+    "what was revoked or removed since is valid again; check the lists: everthread keys list, everthread accounts list"
+)
+
 
 @click.command()
 @click.argument("place", type=click.Path(path_type=Path, readable=False))
@@ -123,7 +127,8 @@ def restore(
         rows = [{"bank": each.bank, "lines": each.summary.lines, "sha256": each.summary.sha256} for each in restored]
         show_json({"backup": str(found), "banks": rows, "server": has_server})
     elif has_server:
-        click.echo("keys and accounts of the server restored")
+        click.echo(f"keys and accounts of the server restored as of {found.name}")
+        click.echo(REVIVED, err=True)
 
 
 def _name_left_out(banks: Mapping[str, Path]) -> None:

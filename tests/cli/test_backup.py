@@ -60,6 +60,22 @@ def test_a_backup_of_one_bank_has_no_keys_and_a_restore_names_the_banks_of_earli
     assert "earlier" not in run(tmp_path / "other", "restore", all_banks).stderr
 
 
+def test_a_revoked_key_stays_revoked_where_the_server_has_its_file_and_elsewhere_a_warning_names_the_lists(
+    banks: Path, tmp_path: Path
+) -> None:
+    run(banks, "keys", "new", "phone")
+    run(banks, "backup", tmp_path / "backups")
+    run(banks, "keys", "revoke", "phone")
+    kept = run(banks, "restore", tmp_path / "backups", "--force")
+    assert kept.exit_code == 0, kept.output
+    assert "keys" not in kept.output
+    assert run(banks, "keys", "list").stdout.startswith("There are no keys")
+    restored = run(tmp_path / "new", "restore", tmp_path / "backups")
+    assert "keys and accounts of the server restored as of 20" in restored.stdout
+    assert "valid again" in restored.stderr
+    assert "phone" in run(tmp_path / "new", "keys", "list").stdout
+
+
 def test_an_interrupted_restore_is_repeated_without_force(banks: Path, tmp_path: Path) -> None:
     run(banks, "backup", tmp_path / "backups")
     run(tmp_path / "new", "restore", tmp_path / "backups", "--bank", "alice")  # as if it were killed before bob
