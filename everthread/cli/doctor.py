@@ -107,7 +107,7 @@ def repair(store: str | None, embedder: Embedder | str | None, banks: Sequence[s
                 continue
             with Memory.open(bank, store=opened, embedder=model) as memory:
                 if stats.outdated or (stats := memory.stats()).pending:
-                    done = f"{stats.outdated:,} lines analysed, {memory.reindex():,} embedded"
+                    done = f"{pluralize(stats.outdated, 'line')} analysed, {memory.reindex()} embedded"
                     yield Finding(f"bank {bank}", True, done)
         except EverthreadError as error:
             yield Finding(f"bank {bank}", False, f"not repaired: {error}")
@@ -175,13 +175,13 @@ def _check_store(given: str | None) -> Finding:
     return Finding("store", True, dsn.redact_password(store))
 
 
-def _measure_folder(folder: Path) -> Iterator[Finding]:
+def _measure_folder(folder: Path, what: str = "disk") -> Iterator[Finding]:
     """Measure how much room the banks take, and have left, if they are in a folder."""
     if folder.is_dir():
         used = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         free = shutil.disk_usage(folder).free
         left = f"{free / 1e6:,.0f} MB free" if free >= MIN_FREE_BYTES else f"only {free / 1e6:.1f} MB free; make room"
-        yield Finding("disk", free >= MIN_FREE_BYTES, f"{used / 1e6:.1f} MB in this folder, {left}")
+        yield Finding(what, free >= MIN_FREE_BYTES, f"{used / 1e6:.1f} MB in this folder, {left}")
 
 
 def _check_recipe() -> Finding:
@@ -257,6 +257,7 @@ def _check_places(store: PlacedStore) -> Iterator[Finding]:
     for name, place in store.file.places.items():
         count = "" if name in failures else f"{pluralize(len(found[name]), 'bank')} in {dsn.redact_password(place)}"
         yield Finding(f"place {name}", name not in failures, count or str(failures[name]))
+        yield from _measure_folder(Path(place), f"disk of place {name}")
     for bank, number in Counter(chain(*found.values())).items():
         if number > 1:
             first, *others = sorted((name for name in found if bank in found[name]), key=store.file.order(bank).index)
@@ -297,7 +298,8 @@ def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
             outdated = 0 if faults else opened.stats(bank, "").outdated
         except EverthreadError as error:
             faults = [str(error)]
-        hint = f"; the words of {outdated:,} lines are of an earlier version: updated in use, or by doctor --repair"
+        lines = pluralize(outdated, "line")
+        hint = f"; the words of {lines} are of an earlier version: updated in use, or by doctor --repair"
         yield Finding(f"bank {bank}", not faults, "; ".join(faults) or f"sound{hint if outdated else ''}")
         if not faults:
             yield from _check_backups(opened, bank)

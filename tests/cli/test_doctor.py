@@ -113,6 +113,11 @@ def test_lines_whose_words_an_earlier_version_analysed_are_counted(tmp_path: Pat
     finding = findings(tmp_path)["bank alice"]
     assert finding.ok
     assert finding.detail.startswith(f"sound; the words of {lines} lines are of an earlier version")
+    with Memory.open("bob", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("The ferry left.")
+    with closing(sqlite3.connect(tmp_path / "bob.bank")) as db, db:
+        db.execute("UPDATE bank SET analyser = analyser - 1")
+    assert "the words of 1 line are of" in findings(tmp_path)["bank bob"].detail
 
 
 def test_an_unknown_bank_is_named(tmp_path: Path) -> None:

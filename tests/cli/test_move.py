@@ -99,7 +99,9 @@ def test_an_unreachable_place_is_named_by_a_backup_of_all_banks(places: Path, tm
 
 
 def test_the_doctor_names_places_second_copies_and_interrupted_moves(places: Path) -> None:
-    assert f" in {places.parent / 'south'}\n" in run(places, "doctor").stdout
+    first = run(places, "doctor").stdout
+    assert f" in {places.parent / 'south'}\n" in first
+    assert "ok   disk of place south    0." in first
     store = open_places(places)
     home, other = store.file.order("bob")
     with Memory.open("bob", store=places.parent / other, embedder=HashEmbedder()) as memory:
