@@ -50,6 +50,18 @@ def parse_end(name: str, text: str | None) -> datetime | None:
         return time
 
 
+def parse_span(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Parse the beginning and the end of a span.
+
+    Raises:
+        BadQuery: a text is not a time, or the span ends before it begins.
+    """
+    start, end = parse_start("since", since), parse_end("until", until)
+    if start is not None and end is not None and end <= start:
+        raise BadQuery(f"invalid until: got {until!r}, expected a time after since, {since!r}")
+    return start, end
+
+
 def _add_local_zone(time: datetime) -> datetime:
     """Add the time zone of this machine to a time; in the last year of the calendar, the present offset from UTC.
 

@@ -73,6 +73,20 @@ def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryS
     assert {(hit["speaker"], hit["said_at"][:10]) for hit in hits} == {("Nora", "2024-05-07"), ("Nora", "2024-05-08")}
 
 
+def test_recall_finds_a_speaker_in_upper_and_lower_case_and_names_those_that_there_are(
+    server: MemoryServer, talk_of_may: Memory
+) -> None:
+    query = "Where did my sister Mia move? Lisbon?"
+    assert data_of(call(server, "recall", query=query, speaker=" NORA"))["hits"][0]["text"] == SISTER
+    result = call(server, "recall", query=query, speaker="user")
+    assert result.is_error
+    assert text_of(result) == "there is no speaker 'user'; the speakers are Nora, assistant"
+
+
+def test_recall_for_a_speaker_finds_nothing_in_an_empty_bank(server: MemoryServer) -> None:
+    assert text_of(call(server, "recall", query="Where is Mia?", speaker="Nora")) == NOTHING
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
@@ -81,6 +95,7 @@ def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryS
         ("recall", {"query": ""}, ["invalid query", "at least 1 character"]),
         ("recall", {}, ["invalid query: got nothing"]),
         ("recall", {"query": "x", "since": "May"}, ["invalid since: got 'May'", "2024-05-31"]),
+        ("recall", {"query": "x", "since": "2024-05-02", "until": "2024-05-01"}, ["invalid until: got '2024-05-01'"]),
         ("recall", {"query": "x", "bank": "bob"}, ["unknown bank: got 'bob'", "alice"]),
         ("remember", {"text": "x" * 20_001}, ["invalid text", "20000", "…"]),
         ("remember", {"text": "  "}, ["text"]),
