@@ -108,6 +108,8 @@ class _Translator:
             raise BadInput(f"invalid filters: nested more than {MAX_DEPTH} deep; simplify them")
         parts: list[Condition] = []
         for name, value in filters.items():
+            if name.startswith("$"):
+                raise BadInput(f"invalid operator of filters: got {name!r}, expected AND, OR or NOT, or a field")
             if name in ("AND", "OR", "NOT"):
                 conditions = tuple(self.translate_all(part, depth + 1) for part in _conditions_of(name, value))
                 joined = AllOf(conditions) if name == "AND" else AnyOf(conditions)
@@ -129,8 +131,11 @@ class _Translator:
             yield Not(fields) if field == "ne" else fields
 
     def _translate_comparisons(self, name: str, value: object) -> Iterator[Condition]:
-        """Translate a value, or one or more comparisons, of a field."""
-        is_choice = isinstance(value, list | tuple) and name in (*ID_NAMES, *FIELDS)  # these are never lists themselves
+        """Translate a value, a list of which any is allowed, or one or more comparisons, of a field."""
+        is_choice = isinstance(value, list | tuple)
+        if is_choice and name not in (*ID_NAMES, *FIELDS):  # these are never lists themselves
+            yield AnyOf(tuple(self._compare(name, operator, value) for operator in ("in", "eq")))
+            return
         for operator, compared in (
             value if isinstance(value, Mapping) else {"in" if is_choice else "eq": value}
         ).items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
@@ -28,6 +29,7 @@ from everthread.types import Filter, Line, NewLine, now
 MAX_OPEN_BANKS = 256
 DEFAULT_TOP_K = 20
 DEFAULT_THRESHOLD = 0.1
+MAX_TRIES = 100  # of an update; while one fails, another succeeds
 RENAMED = {"limit": "use top_k"}  # arguments of earlier versions of mem0
 UNCHANGED = object()
 
@@ -171,7 +173,7 @@ class Memories:
             top_k: the maximum number.
             filters: at least a user_id, an agent_id or a run_id; further fields of the metadata with a value, `"*"` for
                 any, or an operator: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains; AND, OR and NOT with lists
-                of filters. A list of ids or roles allows any of them.
+                of filters. A list of values allows any of them.
             threshold: the least relevance, a calibrated probability; None: 0.1.
             rerank: whether to use the recipe's reranker.
             explain: whether to add the measured signals as "score_details".
@@ -206,7 +208,7 @@ class Memories:
         """Replace the text of a memory, or add to its metadata. Its earlier version stays in its history.
 
         Args:
-            memory_id: its id, which it keeps.
+            memory_id: its id, which it keeps. Of several updates at once, the last counts.
             text: the new text.
             metadata: JSON values by name; values that are not named are left as they are.
             expiration_date: as in `add`; None removes it.
@@ -221,17 +223,15 @@ class Memories:
             raise BadInput("update changes nothing: expected a text, metadata or an expiration_date")
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise BadInput(f"invalid text: got {text!r}, expected text that is not blank")
-        changes: dict[str, Any] = {**read_metadata(metadata), UPDATED: now().isoformat()}
+        changes = read_metadata(metadata)
         if expiration_date is not UNCHANGED:
             changes[EXPIRES] = read_expiration(expiration_date)
-        bank, line = self.banks.require(memory_id)
-        try:
-            new = build_correction(bank.store, bank.bank, line.seq, line.text if text is None else text)
-            merged = {name: v for name, v in {**new.metadata, **changes}.items() if (name, v) != (EXPIRES, None)}
-            bank.replace_lines([line.seq], [replace(new, metadata=merged)], corrects=line.seq)
-        except NotFound:
-            raise MemoryNotFound(f"memory {memory_id!r} was changed at the same time; read it again") from None
-        return {"message": "Memory updated successfully!"}
+        for _ in range(MAX_TRIES):
+            bank, line = self.banks.require(memory_id)
+            with suppress(NotFound):  # another call changed the memory since it was read
+                _replace(bank, line, line.text if text is None else text, changes)
+                return {"message": "Memory updated successfully!"}
+        raise MemoryNotFound(f"memory {memory_id!r} is changed by others all the time; try again")
 
     def delete(self, memory_id: str) -> Record:
         """Delete a memory with all its versions, so that no byte of it remains. Raises MemoryNotFound."""
@@ -253,7 +253,8 @@ class Memories:
             if name_bank(ids) == bank.bank and len(ids) == 1:
                 bank.forget(everything=True)
             else:
-                _forget_lines(bank, _matching_seqs(bank, where))
+                with suppress(NotFound):  # no memory has these ids
+                    bank.forget(seq=_matching_seqs(bank, where))
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[Record]:
@@ -335,10 +336,12 @@ def _matching_seqs(bank: Bank, where: Filter) -> list[int]:
     return [] if seqs is None else seqs.tolist()
 
 
-def _forget_lines(bank: Bank, seqs: Iterable[int]) -> None:
-    for seq in seqs:
-        if bank.get(seq) is not None:
-            bank.forget(seq=seq)
+def _replace(bank: Bank, line: Line, text: str, changes: Mapping[str, Any]) -> None:
+    """Store a new version of a line. Raises NotFound if it has another one already."""
+    new = build_correction(bank.store, bank.bank, line.seq, text)
+    merged = {**new.metadata, **changes, UPDATED: now().isoformat()}
+    metadata = {name: value for name, value in merged.items() if (name, value) != (EXPIRES, None)}
+    bank.replace_lines([line.seq], [replace(new, metadata=metadata)], corrects=line.seq)
 
 
 def _check_arguments(unknown: Mapping[str, object], method: str) -> None:

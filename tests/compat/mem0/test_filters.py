@@ -51,6 +51,10 @@ def test_a_filter_knows_when_a_memory_was_updated(tmp_path: Path) -> None:
         ({"year": {"lte": 2022}}, "tea"),
         ({"place": {"in": ["Lisbon", "PORTO"]}}, "tea chess"),
         ({"place": {"nin": ["Lisbon"]}}, "chess rain"),
+        ({"place": ["Lisbon", "PORTO"]}, "tea chess"),
+        ({"year": [2024, 7]}, "chess"),
+        ({"tags": ["warm", "home"]}, "tea"),
+        ({"metadata": {"place": ["Lisbon"]}}, "tea"),
         ({"place": {"contains": "Lis"}}, "tea"),
         ({"place": {"contains": "lis"}}, ""),
         ({"tags": {"contains": "home"}}, "tea"),
@@ -97,6 +101,7 @@ def test_filters_allow(memory: Memory, filters: dict[str, Any], expected: str) -
     [
         ({"year": {"above": 7}}, "invalid operator of filter year: got 'above'"),
         ({"AND": 7}, "invalid filter AND"),
+        ({"$or": [{"year": 7}]}, r"got '\$or', expected AND, OR or NOT"),
         ({"OR": []}, "invalid filter OR"),
         ({"NOT": ["x"]}, "invalid filter NOT"),
         ({"year": {"icontains": 7}}, "invalid filter year"),

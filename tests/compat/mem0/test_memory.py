@@ -1,6 +1,7 @@
 import ast
 import inspect
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,6 +152,28 @@ def test_an_update_keeps_the_id_and_the_date_and_is_in_the_history(memory: Memor
     assert [event["updated_at"] for event in history] == sorted(event["updated_at"] for event in history)
     assert len({event["id"] for event in history}) == 3
     assert texts(memory.get_all(filters=NORA)) == ["I play chess"]
+
+
+def test_of_updates_at_once_each_is_in_the_history_and_the_last_one_counts(memory: Memory) -> None:
+    number = add(memory, "I play tennis")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: memory.update(number, f"I have won {n} times", {f"n{n}": n}), range(24)))
+    history, current = memory.history(number), memory.get(number) or {}
+    assert len(history) == 25
+    assert current["memory"] == history[-1]["new_memory"]
+    assert current["metadata"] == {f"n{n}": n for n in range(24)}
+    assert [event["updated_at"] for event in history] == sorted(event["updated_at"] for event in history)
+
+
+def test_deleting_the_memories_of_a_run_leaves_the_others_of_the_user(memory: Memory, tmp_path: Path) -> None:
+    for number in range(3):
+        memory.add(f"The code is zanzibar{number}", user_id="nora", run_id="may")
+    add(memory, "The door is red")
+    memory.delete_all(user_id="nora", run_id="june")
+    memory.delete_all(user_id="nora", run_id="may")
+    assert texts(memory.get_all(filters=NORA)) == ["The door is red"]
+    with Bank.open("mem0/user/nora", store=tmp_path, embedder=HashEmbedder()) as bank:
+        assert [receipt.lines for receipt in bank.store.receipts(bank.bank)] == [3]
 
 
 def test_a_deleted_memory_is_gone_with_its_history(memory: Memory, tmp_path: Path) -> None:

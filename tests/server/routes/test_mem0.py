@@ -178,6 +178,17 @@ def test_bad_requests_are_named(call: Call, method: str, path: str, body: Any, s
     assert (refused.status_code, named in refused.json()["detail"]) == (status, True), refused.text
 
 
+def test_a_batch_deletes_the_memories_of_each_bank_at_once(call: Call, services: Services) -> None:
+    ids = [add(call, f"I play game {n}", user_id=user) for user in ("nora", "tom") for n in range(3)]
+    add(call, "I play tennis")
+    deleted = call("DELETE", "/v1/batch/", {"memories": [{"memory_id": each} for each in (*ids, ids[0])]})
+    assert deleted.json() == {"message": "Successfully deleted 7 memories"}
+    assert texts(call("POST", "/v3/memories/", {"filters": {"user_id": "nora"}})) == ["I play tennis"]
+    assert texts(call("POST", "/v3/memories/", {"filters": {"user_id": "tom"}})) == []
+    for user in ("nora", "tom"):
+        assert [receipt.lines for receipt in services.store.receipts(f"mem0/user/{user}")] == [3]
+
+
 def test_a_batch_with_an_unknown_memory_deletes_nothing(call: Call) -> None:
     known = add(call, "I play tennis")
     refused = call("DELETE", "/v1/batch/", {"memories": [{"memory_id": known}, {"memory_id": UNKNOWN}]})
