@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from everthread.bank.line_validation import MAX_NAME_CHARS, clean_lines, replace_unstorable
 from everthread.errors import BadInput, NotFound
-from everthread.memory import Memory
 from everthread.types import Condition, Filter, Hit, Line, Metadata, NewLine
 
 if TYPE_CHECKING:
     from everthread.client.client import Client
+    from everthread.memory import Memory
 
 
 class DocumentLines:
@@ -88,12 +88,7 @@ class DocumentLines:
             return []
 
     def forget(self, lines: Iterable[Line]) -> None:
-        """Delete documents, with their earlier versions: on this machine at once, on a server one by one."""
-        seqs = [line.seq for line in lines]
-        if isinstance(self._memory, Memory):
+        """Delete documents at once, with their earlier versions."""
+        if seqs := [line.seq for line in lines]:
             with suppress(NotFound):  # another process was faster
                 self._memory.forget(seq=seqs)
-            return
-        for seq in seqs:
-            with suppress(NotFound):  # as above
-                self._memory.forget(seq=seq)

@@ -319,9 +319,8 @@ def _find(memory: Memory, memory_id: str) -> list[Line]:
 
 
 def _forget(memory: Memory, lines: Iterable[Line]) -> None:
-    for line in lines:
-        with suppress(NotFound):  # an earlier version, which went with the one before, or another process was faster
-            memory.forget(seq=line.seq)
+    with suppress(NotFound):  # another process was faster
+        memory.forget(seq=[line.seq for line in lines])
 
 
 def _deleted_ids(memory: Memory) -> set[str]:

@@ -85,8 +85,7 @@ class EverthreadStore(BaseStore):
         lines = {key: self._build_line(key, op) for key, op in puts.items() if op.value is not None}
         results = [self._read(op) for op in operations]
         self._write(lines)
-        for key in puts.keys() - lines.keys():
-            self._forget(key)
+        self._forget(puts.keys() - lines.keys())
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -174,10 +173,11 @@ class EverthreadStore(BaseStore):
             replace=True,
         )
 
-    def _forget(self, key: str) -> None:
-        if (line := self._find(key)) is not None:
+    def _forget(self, keys: Iterable[str]) -> None:
+        """Delete the items with these keys at once."""
+        if seqs := [line.seq for key in keys if (line := self._find(key)) is not None]:
             with suppress(NotFound):  # another process was faster
-                self._memory.forget(seq=line.seq)
+                self._memory.forget(seq=seqs)
 
 
 def _line_key(op: GetOp | PutOp) -> str:

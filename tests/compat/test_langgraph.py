@@ -75,6 +75,13 @@ def test_a_deleted_item_leaves_no_byte_of_any_value(store: EverthreadStore, tmp_
     assert store.get(("a",), "home") is not None
 
 
+def test_the_items_that_a_batch_deletes_are_forgotten_at_once(store: EverthreadStore, memory: Memory) -> None:
+    store.batch([PutOp(("a",), str(number), HOME) for number in range(5)])
+    store.batch([PutOp(("a",), str(number), None) for number in range(1, 7)])
+    assert [item.key for item in store.search(("a",))] == ["0"]
+    assert [receipt.lines for receipt in memory.store.receipts(memory.bank)] == [4]
+
+
 def test_what_an_item_says_is_its_text_its_named_fields_or_all_its_texts(memory: Memory) -> None:
     def said(value: dict[str, Any], index: list[str] | None = None, fields: tuple[str, ...] = ()) -> str:
         EverthreadStore(memory, fields).put(("a",), "key", value, index)

@@ -31,11 +31,16 @@ from everthread.testing import HashEmbedder
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def banks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore]:
     banks = SQLiteStore(Path(tmp_path_factory.mktemp("served")))
+    yield banks
+    banks.close()
+
+
+@pytest.fixture(scope="module")
+def url(banks: SQLiteStore) -> Iterator[str]:
     with serve_app(create_app(Services(banks, HashEmbedder(64), None, Default()))) as url:
         yield url
-    banks.close()
 
 
 def test_a_store_on_a_server_has_the_items_of_a_bank_there(url: str) -> None:
@@ -89,6 +94,15 @@ def test_documents_on_a_server_are_found_replaced_and_deleted(url: str) -> None:
         assert [each.id for each in store.get_by_ids(["1", "2"])] == ["2"]
         store.delete()
         assert store.get_by_ids(["2"]) == []
+
+
+def test_several_documents_on_a_server_are_deleted_at_once(url: str, banks: SQLiteStore) -> None:
+    with Client(url, "leaflets") as bank:
+        store = EverthreadVectorStore(bank)
+        store.add_texts(["Press the red button."] * 5, ids=list("abcde"))
+        store.delete(list("abcdx"))
+        assert [each.id for each in store.get_by_ids(list("abcde"))] == ["e"]
+    assert [receipt.lines for receipt in banks.receipts("leaflets")] == [4]
 
 
 def test_documents_of_haystack_are_found_on_a_server(url: str) -> None:
