@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from everthread.client.client import Client
 from everthread.compat.hits import HEADING
 from everthread.errors import NotFound
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
-from everthread.types import Filter, Line, NewLine, Role
+from everthread.types import Filter, Line, NewLine, Role, now
 
 if TYPE_CHECKING:
     from agent_framework import AgentSession, SessionContext, SupportsAgentRun
@@ -30,6 +31,7 @@ DEFAULT_SESSION = "default"  # of messages without a session
 KEY_PREFIX = "agent-framework:"
 MEMORY_TOKENS = 1000
 MIN_LINES_READ = 64  # of the newest ones of a bank, for the end of a session
+MAX_RETRY_TIME = timedelta(minutes=10)  # in which a call that failed is repeated
 MESSAGE = "agent_framework"  # name in the metadata of a line: the message as JSON, if it is more than the line has
 ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}
 
@@ -136,7 +138,8 @@ class EverthreadHistoryProvider(HistoryProvider):
     ) -> None:
         """Store messages, except those at their beginning with which the session already ends.
 
-        A single user message without an id may have been said again. It is stored, as by the framework's providers.
+        A single user message without an id may have been said again. It is stored, as by the framework's providers; so
+        is a turn without ids after ten minutes.
 
         Raises:
             BadInput, StoreUnavailable: as in `EverthreadContextProvider.after_run`.
@@ -198,7 +201,9 @@ def _save(memory: Memory | Client, session: str, messages: Sequence[Message]) ->
     latest, last = _read_end(memory, session, len(messages))
     stored = [_identify(_to_message(line)) for line in latest]
     given = [_identify(message) for message in messages]
-    start = _count_repeated(stored, given, messages)
+    start = _count_repeated(stored, given)
+    if start and _may_be_said_again(messages[:start], start == len(messages), latest[-1].said_at):
+        start = 0
     # The same messages that are saved twice at the same time come after the same line, and so have the same keys.
     batch = blake2b(json.dumps([session, last, given[start:]]).encode(), digest_size=16).hexdigest()
     if new := messages[start:]:
@@ -207,13 +212,19 @@ def _save(memory: Memory | Client, session: str, messages: Sequence[Message]) ->
         )
 
 
-def _count_repeated(stored: Sequence[str], given: Sequence[str], messages: Sequence[Message]) -> int:
+def _count_repeated(stored: Sequence[str], given: Sequence[str]) -> int:
     """Return how many messages, from the first one on, are those with which the stored ones end."""
-    for number in range(min(len(stored), len(given)), 0, -1):
-        if stored[-number:] == given[:number]:
-            may_be_new = number == 1 and messages[0].role == "user" and messages[0].message_id is None
-            return 0 if may_be_new else number
-    return 0
+    numbers = range(min(len(stored), len(given)), 0, -1)
+    return next((number for number in numbers if stored[-number:] == given[:number]), 0)
+
+
+def _may_be_said_again(repeated: Sequence[Message], is_all: bool, last_at: datetime) -> bool:
+    """Return whether messages with which a session ends since `last_at` may have been said once more: a single one of
+    the user or, if they are all that is saved, a turn later than a call is repeated. None of them has an id."""
+    is_later = is_all and now() - last_at > MAX_RETRY_TIME
+    users = sum(message.role == "user" for message in repeated)
+    has_id = any(message.message_id is not None for message in repeated)
+    return users == 1 and (len(repeated) == 1 or is_later) and not has_id
 
 
 def _identify(message: Message) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,7 +33,7 @@ from everthread.compat.agent_framework import EverthreadContextProvider, Everthr
 from everthread.errors import BadInput, StoreUnavailable
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Line
+from everthread.types import Line, now
 
 LISBON = "My sister Mia moved to Lisbon."
 QUESTION = "Where did my sister Mia move?"
@@ -364,6 +365,22 @@ def test_what_a_user_says_again_is_stored_again(memory: Memory, history: Everthr
 
     asyncio.run(use())
     assert words(memory) == ["Go on.", "Good.", "Go on.", "Well.", "Yes.", "Yes."]
+
+
+@pytest.mark.parametrize(("minutes", "ids", "stored"), [(5, [None, None], 2), (15, [None, None], 4), (15, "ab", 2)])
+def test_the_same_turn_is_stored_again_after_a_while_unless_it_has_ids(
+    memory: Memory, history: EverthreadHistoryProvider, minutes: int, ids: Sequence[str | None], stored: int
+) -> None:
+    texts, roles = ["I took my pill.", "Well done!"], ("user", "assistant")
+    turn = [Message(role, [text], message_id=id) for role, text, id in zip(roles, texts, ids, strict=True)]
+    asyncio.run(history.save_messages("s", turn))
+    with Memory.open("later", store=memory.store, embedder=memory.embedder) as later:
+        earlier = now() - timedelta(minutes=minutes)
+        later.observe_many(
+            NewLine(line.text, line.speaker, line.role, earlier, line.session, line.metadata) for line in memory.lines()
+        )
+        asyncio.run(EverthreadHistoryProvider(later).save_messages("s", turn))
+        assert words(later) == texts * (stored // 2)
 
 
 def test_a_correction_on_the_page_and_a_retraction_change_the_history(
