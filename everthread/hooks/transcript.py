@@ -30,6 +30,7 @@ COMMAND_TEXT = re.compile(  # texts that Claude Code wrote and not the user: by 
     r"|This session is being continued from a previous conversation that ran out of context)",
     re.DOTALL,
 )
+SYNTHETIC = "<synthetic>"  # the model of replies that Claude Code wrote: of errors, or "No response requested."
 TEXT_PARTS = ("text", "Text")  # the second in replies of Codex
 CODEX_ITEM = "item_completed"
 CODEX_ITEM_ROLES: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
@@ -85,7 +86,8 @@ def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None
     if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
         return None
     message, uuid = entry.get("message"), entry.get("uuid")
-    text = _join_texts(message.get("content")) if isinstance(message, dict) else ""
+    is_said = isinstance(message, dict) and message.get("model") != SYNTHETIC
+    text = _join_texts(message.get("content")) if is_said else ""
     if role == "user":
         text = extract_said(text)
     if not text.strip() or not isinstance(uuid, str):

@@ -71,6 +71,8 @@ def test_texts_of_the_user_and_the_assistant_are_read_with_their_times_and_keys(
         ),
         claude("user", "<system-reminder>be brief</system-reminder>"),
         claude("assistant", "  "),
+        claude("assistant", "No response requested.")
+        | {"message": {"role": "assistant", "model": "<synthetic>", "content": "No response requested."}},
         {"type": "summary", "summary": "Renaming", "leafUuid": "u1"},
         {"type": "response_item", "timestamp": NOON, "payload": {"type": "message", "role": "user", "content": []}},
         codex("agent_reasoning", "hm"),
