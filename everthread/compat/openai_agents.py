@@ -7,7 +7,7 @@ their place and not recalled. This module needs nothing of the SDK.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from reprlib import repr as shortly
@@ -82,7 +82,8 @@ class EverthreadSession:
         items = list(data.model_data.input)
         found = ((index, _read_text(item)) for index, item in reversed(list(enumerate(items))) if _is_user(item))
         index, query = next(found, (0, ""))
-        text = await asyncio.to_thread(self._recall, query) if query.strip() else ""
+        shown = {_read_text(item).strip() for item in items if isinstance(item, Mapping)}
+        text = await asyncio.to_thread(self._recall, query, shown) if query.strip() else ""
         if text:
             items.insert(index, {"role": "system", "content": f"{HEADING}\n{text}"})
         return replace(data.model_data, input=items)
@@ -106,8 +107,9 @@ class EverthreadSession:
                 return _to_item(self._memory.retract(lines[-1].seq))
         return None
 
-    def _recall(self, query: str) -> str:
-        seqs = [line.seq for line in self._read(None)]
+    def _recall(self, query: str, shown: Collection[str]) -> str:
+        """Return what the bank knows about a query, without the lines of the session that the model is given anyway."""
+        seqs = [line.seq for line in self._read(-1) if line.text in shown]
         try:
             return self._memory.context(query, MEMORY_TOKENS, exclude=seqs).text
         except NotFound:  # as above

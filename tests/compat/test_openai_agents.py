@@ -123,3 +123,25 @@ def test_an_agent_is_given_what_other_sessions_know_before_the_newest_message(me
         assert len(await session.get_items()) == 4
 
     run(memory, use)
+
+
+def test_what_a_limit_leaves_out_of_the_input_is_recalled(memory: Memory) -> None:
+    model = ScriptedModel()
+
+    async def use(session: EverthreadSession) -> None:
+        await session.add_items([{"role": "user", "content": "My sister Mia moved to Lisbon."}])
+        await session.add_items([{"role": "user", "content": "I planted ferns."}])
+        model.enqueue(answer("In Lisbon."))
+        config = RunConfig(
+            call_model_input_filter=session.add_memories,
+            session_settings=SessionSettings(limit=1),
+            tracing_disabled=True,
+        )
+        agent = Agent(name="test", model=model)
+        await Runner.run(agent, "Where did my sister Mia move?", session=session, run_config=config)
+
+    run(memory, use)
+    items: list[Any] = list(model.calls[-1].input)
+    assert [item["role"] for item in items] == ["user", "system", "user"]
+    assert "My sister Mia moved to Lisbon." in items[1]["content"]
+    assert "ferns" not in items[1]["content"]
