@@ -273,6 +273,7 @@ class BankWriter:
         self._before = memory.stats()
         self._added: list[int] = []  # the numbers of the new lines
         self._last_seq = memory.store.corpus_stats(memory.bank).last_seq
+        self._written: set[str] = set()  # the sessions of these
         self._last_line: NewLine | None = None
         sessions = memory.sessions()
         self._last_times = {session.id: session.last_at for session in sessions}
@@ -293,15 +294,17 @@ class BankWriter:
             self._last_line = lines[-1]
         self._added += [line.seq for line in added]
         self._last_seq = max([self._last_seq, *(line.seq for line in added)])
+        self._written.update(line.session for line in added)
 
     def finish(self) -> None:
         """End and label the new sessions; a conversation must neither continue an imported one nor summarise it.
 
-        A session that was ended and has new lines is ended again. A bank that was forgotten is left as it is.
+        A session that was ended and has new lines is ended again. Those in which others write meanwhile go on. A bank
+        that was forgotten is left as it is.
         """
         if not self.memory.store.exists(self.memory.bank):
             return
-        sessions = self.memory.sessions()
+        sessions = [session for session in self.memory.sessions() if session.id in self._written]
         new = [session for session in sessions if session.id not in self._own_sessions]
         grown = [session for session in sessions if session.id in self._ended and not _is_ended(session)]
         for session in [*grown, *(new if self._own_sessions or self._source.is_export else _list_last(new))]:

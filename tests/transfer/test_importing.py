@@ -72,6 +72,22 @@ def test_an_import_does_not_replace_the_current_conversation(memory: Memory, tmp
         assert chat.lines[-1].text == "A red one?"
 
 
+def test_an_import_leaves_conversations_open_that_are_held_meanwhile(memory: Memory, tmp_path: Path) -> None:
+    memory.observe("Good morning.", session="yesterday")
+    memory.end("yesterday")
+    file = tmp_path / "old.txt"
+    file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
+
+    def talk(_: int) -> None:
+        memory.observe("I have a bicycle.", session="today")
+        memory.observe("A red one.", session="yesterday")
+
+    import_lines(memory, check_file(file), talk)
+    ended = {session.id for session in memory.sessions() if session.ended_at and session.ended_at >= session.last_at}
+    assert not {"today", "yesterday"} & ended
+    assert len(ended) == 1
+
+
 @pytest.mark.parametrize("others", [0, BATCH_LINES - 2])
 def test_new_lines_of_a_grown_chat_continue_its_last_session_until_an_hour_of_silence(
     memory: Memory, tmp_path: Path, others: int
