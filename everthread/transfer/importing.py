@@ -299,8 +299,8 @@ class BankWriter:
     def finish(self) -> None:
         """End and label the new sessions; a conversation must neither continue an imported one nor summarise it.
 
-        A session that was ended and has new lines is ended again. Those in which others write meanwhile go on. A bank
-        that was forgotten is left as it is.
+        A session that was ended and has new lines is ended again. Sessions of others that write meanwhile stay open. A
+        bank that was forgotten is left as it is.
         """
         if not self.memory.store.exists(self.memory.bank):
             return
