@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import repeat
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from strands.memory import InvocationTrigger, MemoryEntry
@@ -28,6 +28,8 @@ DESCRIPTION = "What was said in earlier conversations, word for word, with its t
 DEFAULT_RESULTS = 5  # as many as Strands inserts into a prompt
 KEY_PREFIX = "strands:"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant"}
+
+T = TypeVar("T")
 
 
 class EverthreadMemoryStore:
@@ -94,7 +96,7 @@ class EverthreadMemoryStore:
         line = NewLine(
             content, "assistant", "assistant", session=self._session, metadata=metadata or {}, key=_build_key(content)
         )
-        return (await asyncio.to_thread(self._memory.observe_many, [line]))[0]
+        return (await _run_to_end(lambda: self._memory.observe_many([line])))[0]
 
     async def add_messages(self, messages: Sequence[Message], context: AddMessagesContext | None = None) -> None:
         """Store the words of messages. A batch that Strands repeats after an error is stored once.
@@ -109,7 +111,7 @@ class EverthreadMemoryStore:
         numbers = context.sequence_numbers if context is not None else None
         if numbers is None or len(numbers) != len(messages):
             numbers = None
-        await asyncio.to_thread(self._add, messages, numbers)
+        await _run_to_end(lambda: self._add(messages, numbers))
 
     def _add(self, messages: Sequence[Message], numbers: Sequence[int] | None) -> None:
         with self._lock:  # one batch is stored before another agent begins
@@ -130,6 +132,18 @@ class EverthreadMemoryStore:
             return find_relevant(self._memory, query)
         except NotFound:  # a server has no bank before its first line
             return ()
+
+
+async def _run_to_end(function: Callable[[], T]) -> T:
+    """Run a function in a thread, to its end even when this is cancelled.
+
+    Strands stores in the background, and does not wait for that in the event loop of a program, whose end cancels it.
+    """
+    result = asyncio.get_running_loop().run_in_executor(None, function)
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        return await result
 
 
 def _to_entry(hit: Hit) -> MemoryEntry:

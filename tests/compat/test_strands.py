@@ -81,6 +81,15 @@ def test_an_agent_remembers_what_was_said_to_another_one(memory: Memory) -> None
     ]
 
 
+def test_every_turn_is_stored_although_the_event_loop_ends_with_it(memory: Memory) -> None:
+    model, texts = Script("One.", "Two.", "Three."), ["Number 1?", "Number 2?", "Number 3?"]
+    manager = MemoryManager(stores=[EverthreadMemoryStore(memory)])
+    agent = Agent(model=model, memory_manager=manager, callback_handler=None)
+    for text in texts:
+        asyncio.run(agent.invoke_async(text))
+    assert words(memory) == [texts[0], "One.", texts[1], "Two.", texts[2], "Three."]
+
+
 def test_a_model_adds_memories_by_the_tool(memory: Memory) -> None:
     model = Script({"entries": [LISBON]}, "Noted.")
     store = EverthreadMemoryStore(memory, extraction=False)
