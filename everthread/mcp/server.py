@@ -85,14 +85,14 @@ class MemoryServer(MCPServer[Banks]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Banks, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool.
+        """Call a tool. Optional arguments that are null or blank count as left out.
 
         Raises:
             ToolError: the model can correct the error.
             MCPError: the memory failed.
         """
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, _without_blank(name, arguments), context)
         except UnexpectedToolError as error:
             cause = error.__cause__ or error
             if isinstance(cause, BadInput | NotFound):
@@ -190,6 +190,16 @@ def _without_bank(tool: dict[str, Any]) -> dict[str, Any]:
     schema = tool["inputSchema"]
     properties = {name: value for name, value in schema["properties"].items() if name != "bank"}
     return {**tool, "inputSchema": {**schema, "properties": properties}}
+
+
+def _without_blank(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a tool without optional ones that say nothing: many models fill in every argument."""
+    required = ALL_TOOLS[name].tool.parameters.get("required", ()) if name in ALL_TOOLS else arguments
+    return {key: value for key, value in arguments.items() if key in required or not _is_blank(value)}
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _is_openai(ctx: ServerRequestContext[Banks, Any]) -> bool:

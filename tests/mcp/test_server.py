@@ -87,6 +87,21 @@ def test_a_bank_is_an_argument_only_if_there_are_several(server: MemoryServer, m
         assert [[line.text for line in each.lines()] for each in (memory, other)] == [["I planted ferns."], [SAID]]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_optional_argument_that_is_null_or_blank_counts_as_left_out(
+    server: MemoryServer, memory: Memory, mode: str
+) -> None:
+    call(server, "remember", mode, text=SAID, speaker="", said_at=" ", bank=None)
+    (line,) = memory.lines()
+    assert line.speaker == "user"
+    found = call(
+        server, "recall", mode, query="Where did Mia move?", k=None, since="", until=None, speaker="", facts=""
+    )
+    assert data_of(found)["hits"][0]["text"] == SAID
+    assert data_of(call(server, "conversation", mode, session="", around=1))["lines"][0]["text"] == SAID
+    assert call(server, "recall", mode, query="").is_error
+
+
 def test_a_read_only_server_offers_nothing_that_changes_a_bank(memory: Memory) -> None:
     server = offer(memory, read_only=True)
     assert [tool.name for tool in list_tools(server)] == ["recall", "conversation", "sessions"]
