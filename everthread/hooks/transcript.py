@@ -15,12 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from everthread.types import NewLine, Role
 
-MAX_READ_BYTES = 2_000_000  # from the end: a turn may contain large results of tools
+MAX_READ_BYTES = 64_000_000  # from the end: a turn may contain many screenshots and other large results of tools
+BLOCK_BYTES = 1_000_000  # read at a time
 MAX_LINES = 100  # more than one turn, so that a turn is stored even if an earlier hook failed
 INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
 COMMAND_TEXT = re.compile(  # texts that Claude Code wrote and not the user: by their tags, or their beginnings
@@ -47,26 +49,40 @@ def read_lines(file: Path, session: str) -> list[NewLine]:
     Raises:
         OSError: the file can't be read.
     """
-    entries = list(_read_entries(file))
-    if any(_codex_kind(entry) == CODEX_ITEM for entry in entries):  # older entries beside them are the same messages
-        entries = [entry for entry in entries if _codex_kind(entry) not in CODEX_ROLES]
-    lines = [line for entry in entries if (line := _parse_entry(entry)) is not None]
+    parsed = ((entry, line) for entry in _read_entries(file) if (line := _parse_entry(entry)) is not None)
+    found = list(islice(parsed, 2 * MAX_LINES))[::-1]  # twice, because Codex may write each message in two ways
+    has_items = any(_codex_kind(entry) == CODEX_ITEM for entry, _ in found)
+    lines = [line for entry, line in found if not (has_items and _codex_kind(entry) in CODEX_ROLES)]
     return [replace(line, session=session) for line in lines[-MAX_LINES:]]
 
 
 def _read_entries(file: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries in the last part of a file; its first row may be cut off, its last one incomplete."""
-    with file.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - MAX_READ_BYTES))
-        rows = stream.read().split(b"\n")
-    for row in rows:
+    """Yield the entries in the last part of a file, the last one first; a row that is incomplete is skipped."""
+    for row in _read_rows(file):
         try:
             entry = json.loads(row)
         except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
             yield entry
+
+
+def _read_rows(file: Path) -> Iterator[bytes]:
+    """Yield the rows in the last part of a file, the last one first; the first one of that part may be cut off."""
+    with file.open("rb") as stream:
+        end = stream.seek(0, 2)
+        begin, parts = max(0, end - MAX_READ_BYTES), list[bytes]()  # of a row, the last part first
+        while end > begin:
+            size = min(BLOCK_BYTES, end - begin)
+            end -= size
+            stream.seek(end)
+            first, *rows = stream.read(size).split(b"\n")
+            if rows:
+                yield b"".join([rows.pop(), *reversed(parts)])
+                yield from reversed(rows)
+                parts = []
+            parts.append(first)
+        yield b"".join(reversed(parts))
 
 
 def _parse_entry(entry: Mapping[str, Any]) -> NewLine | None:

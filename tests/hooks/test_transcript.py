@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.hooks.transcript import MAX_LINES, MAX_READ_BYTES, read_lines, remove_inserted
+from everthread.hooks import transcript
+from everthread.hooks.transcript import BLOCK_BYTES, MAX_LINES, read_lines, remove_inserted
 
 NOON = "2026-11-20T12:00:00.000Z"
 
@@ -120,7 +121,18 @@ def test_messages_of_codex_are_read_once(tmp_path: Path) -> None:
 def test_only_the_end_of_a_long_transcript_is_read(tmp_path: Path) -> None:
     entries = [claude("user", f"line {number}", number) for number in range(MAX_LINES + 5)]
     assert said(write(tmp_path, *entries))[0] == ("user", "line 5")
-    big = claude("user", [{"type": "tool_result", "content": "x" * MAX_READ_BYTES}])
+
+
+@pytest.mark.parametrize("size", [BLOCK_BYTES // 4, BLOCK_BYTES, 3 * BLOCK_BYTES])
+def test_a_turn_is_read_whole_although_the_results_of_its_tools_are_large(tmp_path: Path, size: int) -> None:
+    results = [claude("user", [{"type": "tool_result", "content": "x" * size}]) for _ in range(5)]
+    entries = claude("user", "Rename it."), *results, claude("assistant", "Done." * BLOCK_BYTES)
+    assert said(write(tmp_path, *entries)) == [("user", "Rename it."), ("assistant", "Done." * BLOCK_BYTES)]
+
+
+def test_no_more_than_the_last_part_of_a_transcript_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "MAX_READ_BYTES", BLOCK_BYTES)
+    big = claude("user", [{"type": "tool_result", "content": "x" * BLOCK_BYTES}])
     assert said(write(tmp_path, claude("user", "early"), big, claude("user", "late"))) == [("user", "late")]
 
 
