@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from everthread.types import NewLine, Role
 
 MAX_READ_BYTES = 64_000_000  # from the end: a turn may contain many screenshots and other large results of tools
 BLOCK_BYTES = 1_000_000  # read at a time
-MAX_LINES = 100  # more than one turn, so that a turn is stored even if an earlier hook failed
+MAX_LINES = 100  # of more than one turn, so that a turn is stored even if an earlier hook failed
 INSERTED_TAG = re.compile(r"<(/?)(system-reminder|ide_\w+)>")  # of texts that Claude Code inserts in what the user said
 COMMAND_TEXT = re.compile(  # texts that Claude Code wrote and not the user: by their tags, or their beginnings
     r"\s*(<((?:command|local-command|bash|user-memory)-[a-z-]+|task-notification)>.*</\2>"
@@ -40,7 +39,8 @@ CODEX_ROLES: dict[str, Role] = {"user_message": "user", "agent_message": "assist
 
 
 def read_lines(file: Path, session: str) -> list[NewLine]:
-    """Return the last lines of a transcript, each with a key, so that storing them again adds nothing.
+    """Return the last lines of a transcript, the last turn at least, each with a key, so that storing them again adds
+    nothing.
 
     Args:
         file: the transcript.
@@ -49,11 +49,17 @@ def read_lines(file: Path, session: str) -> list[NewLine]:
     Raises:
         OSError: the file can't be read.
     """
-    parsed = ((entry, line) for entry in _read_entries(file) if (line := _parse_entry(entry)) is not None)
-    found = list(islice(parsed, 2 * MAX_LINES))[::-1]  # twice, because Codex may write each message in two ways
+    found: list[tuple[Mapping[str, Any], NewLine]] = []  # the last one first
+    for entry in _read_entries(file):
+        if (line := _parse_entry(entry)) is None:
+            continue
+        found.append((entry, line))
+        if line.role == "user" and len(found) >= 2 * MAX_LINES:  # Codex may write each line in two ways
+            break
     has_items = any(_codex_kind(entry) == CODEX_ITEM for entry, _ in found)
     lines = [line for entry, line in found if not (has_items and _codex_kind(entry) in CODEX_ROLES)]
-    return [replace(line, session=session) for line in lines[-MAX_LINES:]]
+    turn = next((number for number, line in enumerate(lines, 1) if line.role == "user"), 0)  # lines of the last one
+    return [replace(line, session=session) for line in reversed(lines[: max(turn, MAX_LINES)])]
 
 
 def _read_entries(file: Path) -> Iterator[Mapping[str, Any]]:

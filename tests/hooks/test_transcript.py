@@ -130,6 +130,12 @@ def test_a_turn_is_read_whole_although_the_results_of_its_tools_are_large(tmp_pa
     assert said(write(tmp_path, *entries)) == [("user", "Rename it."), ("assistant", "Done." * BLOCK_BYTES)]
 
 
+def test_a_turn_is_read_from_what_the_user_said_although_the_agent_says_more_than_usual(tmp_path: Path) -> None:
+    steps = [claude("assistant", f"Step {number}.", number) for number in range(3 * MAX_LINES)]
+    lines = said(write(tmp_path, claude("user", "Rename it."), *steps))
+    assert (len(lines), lines[0], lines[-1][1]) == (1 + len(steps), ("user", "Rename it."), "Step 299.")
+
+
 def test_no_more_than_the_last_part_of_a_transcript_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "MAX_READ_BYTES", BLOCK_BYTES)
     big = claude("user", [{"type": "tool_result", "content": "x" * BLOCK_BYTES}])
