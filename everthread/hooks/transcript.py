@@ -108,8 +108,9 @@ def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None
     if any(entry.get(flag) for flag in ("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage")):
         return None
     message, uuid = entry.get("message"), entry.get("uuid")
-    is_said = isinstance(message, dict) and message.get("model") != SYNTHETIC
-    text = _join_texts(message.get("content")) if is_said else ""
+    if not isinstance(message, dict) or message.get("model") == SYNTHETIC:
+        return None
+    text = _join_texts(message.get("content"))
     if role == "user":
         text = extract_said(text)
     if not text.strip() or not isinstance(uuid, str):
