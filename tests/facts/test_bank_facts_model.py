@@ -185,12 +185,13 @@ class FactMachine(RuleBasedStateMachine):
             self.restore_line(line)
 
     def restore_line(self, line: Line) -> None:
-        first = self.model.first_version[line.seq]
-        replaced = [each for each in self.memory.lines() if self.model.first_version[each.seq] == first]
+        before = list(self.memory.lines())
         with suppress(BadQuery):  # a line that led to it was forgotten
             restored = self.memory.restore(line.seq)
-            for each in replaced:
-                self.note_unread(each)
+            active = {each.seq for each in self.memory.lines()}
+            for each in before:
+                if each.seq not in active:  # a version that it replaced, or what followed
+                    self.note_unread(each)
             self.model.tell(restored)
 
     @rule(number=PICKS)
