@@ -30,8 +30,7 @@ def staging_folder(parent: Path) -> Iterator[Path]:
         OSError: it can't be made.
     """
     remove_unfinished(parent)
-    outer = Path(mkdtemp(prefix=PREFIX, dir=parent))
-    lock = _lock(outer)
+    outer, lock = _make_locked(parent)
     try:
         path = outer / "files"
         path.mkdir(mode=0o700)
@@ -60,28 +59,33 @@ def remove_scratch() -> None:
 def remove_unfinished(parent: Path) -> None:
     """Remove the staging folders of processes that were killed; errors are ignored."""
     for path in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError):  # it belongs to another user
-            if _is_abandoned(path):
-                shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):  # it belongs to another user, or its process goes on
+            _remove_abandoned(path)
 
 
-def _lock(path: Path) -> int | None:
-    """Lock a folder until the process ends or closes the descriptor that is returned."""
+def _make_locked(parent: Path) -> tuple[Path, int | None]:
+    """Make a folder that is locked until the process ends or closes the descriptor that is returned with it."""
+    while True:
+        path = Path(mkdtemp(prefix=PREFIX, dir=parent))
+        if not hasattr(fcntl, "flock"):
+            return path, None
+        with suppress(FileNotFoundError):
+            descriptor = os.open(path, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if path.exists():  # before it was locked, another process may have taken it for abandoned
+                return path, descriptor
+            os.close(descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a folder unless its process still runs. Raises OSError if it does."""
     if not hasattr(fcntl, "flock"):
-        return None
-    descriptor = os.open(path, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
-
-
-def _is_abandoned(path: Path) -> bool:
-    if not hasattr(fcntl, "flock"):
-        return time.time() - path.stat().st_mtime > MAX_AGE_S
+        if time.time() - path.stat().st_mtime > MAX_AGE_S:
+            shutil.rmtree(path, ignore_errors=True)
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+        shutil.rmtree(path, ignore_errors=True)  # while it is locked, so that its process waits and sees it
     finally:
         os.close(descriptor)
-    return True

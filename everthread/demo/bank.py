@@ -39,6 +39,7 @@ def fill_bank(memory: Memory, language: str) -> Sample:
     if last_seq:
         memory.forget(everything=True)
         memory.store.create(memory.bank)
+        source = importing.check_file(sample.path, "jsonl")  # an import into a bank forgotten since then is refused
     memory.set_setting(SETTING_DEMO, language)
     memory.set_setting(SETTING_RECIPE, {"name": Default.name, "options": {}})
     memory.set_setting(SETTING_CHARACTER, DEFAULT_CHARACTER.with_changes(person=sample.person).to_json())

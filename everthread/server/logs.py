@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from asyncio import CancelledError
+from copy import copy
 from hashlib import sha256
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,9 +31,8 @@ UNKNOWN_ROUTE = "-"  # the label of unknown paths, so that clients can't create 
 def install(level: str) -> None:
     """Make all loggers of this process write JSON, from this level on."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JSONFormatter())
+    handler.setFormatter(_BankFormatter())
     handler.addFilter(_is_no_cancellation)
-    handler.addFilter(_withhold_bank_ids)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("everthread").setLevel(level.upper())
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each attempt to reach a database that is down
@@ -45,18 +45,25 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return record.name != "uvicorn.error" or not (isinstance(error, CancelledError) or is_traceback)
 
 
-def _withhold_bank_ids(record: logging.LogRecord) -> bool:
-    """Replace errors that name a bank, or the file of one, in the arguments of a message. Return True."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(map(_describe, record.args))
-    return True
+class _BankFormatter(JSONFormatter):
+    """Writes errors that name a bank, or the file of one, without its name."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if isinstance(arguments := record.args, tuple):
+            record = copy(record)  # which other handlers write as well
+            record.args = tuple(map(_describe, arguments))
+        return super().format(record)
 
 
 def _describe(argument: object) -> object:
     """Describe an error of a bank by the system's own words for it, or its type, and the bank's digest."""
     if not isinstance(argument, StoreError) or not (argument.bank or isinstance(argument, ERRORS_OF_BANKS)):
         return argument
-    reason = str(argument.__cause__ or type(argument).__name__).strip().partition("\n")[0]
+    cause = argument.__cause__
+    if isinstance(cause, OSError) and cause.strerror:
+        reason = f"[Errno {cause.errno}] {cause.strerror}"  # without the path, which names the bank
+    else:
+        reason = str(cause or type(argument).__name__).strip().partition("\n")[0]
     return f"{reason} (bank {hash_bank_id(argument.bank)})" if argument.bank else reason
 
 

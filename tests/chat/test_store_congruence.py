@@ -53,6 +53,7 @@ def conversation(memory: Memory) -> dict[str, Any]:
         moment += timedelta(days=1)
         "".join(chat.reply("Where did Mia sail on day 2 with her yellow boat?"))
         chat.end(remember=False)
+    memory.facts()  # reads the last lines, unless the chat has in the background
     return {
         "lines": [
             (

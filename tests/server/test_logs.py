@@ -29,7 +29,7 @@ def test_an_error_that_names_a_bank_is_logged_with_the_digest_of_its_id(
 ) -> None:
     logs.install("info")
     log = logging.getLogger("everthread")
-    for cause in (OSError(28, "No space left on device"), OSError(5, "Input/output error")):
+    for cause in (OSError(28, "No space left on device"), OSError(5, "Input/output error", "/banks/nora.bank")):
         try:
             with map_errors("nora/captain", tmp_path / "nora%2Fcaptain.bank"):
                 raise cause
