@@ -31,6 +31,20 @@ def test_a_folder_in_use_is_not_removed_and_an_abandoned_one_is(tmp_path: Path) 
         assert [path.name for path in tmp_path.iterdir()] == [staging.parent.name]
 
 
+def test_processes_that_begin_at_once_remove_none_of_each_others_folders(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(8) as pool:
+        assert pool.map(use_folders, [tmp_path] * 8) == [300] * 8
+    assert list(tmp_path.iterdir()) == []
+
+
+def use_folders(parent: Path) -> int:
+    """Use many folders one after the other; return in how many of them a file could be written."""
+    for _ in range(300):
+        with staging_folder(parent) as staging:
+            (staging / "file").write_text("whole")
+    return 300
+
+
 def test_a_folder_that_is_missing_has_nothing_to_remove(tmp_path: Path) -> None:
     remove_unfinished(tmp_path / "missing")
     assert not (tmp_path / "missing").exists()

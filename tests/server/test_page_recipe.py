@@ -70,6 +70,7 @@ def test_options_have_the_names_and_meanings_of_the_pages_language(page: Page, u
     visit(page, url, "named")
     page.context.add_cookies([{"name": COOKIE, "value": "de", "url": url}])
     page.reload()
+    page.wait_for_selector("html[data-ready]")
     page.click("#open-settings")
     page.get_by_label("Rezept").select_option("goodai")
     page.get_by_text("Optionen des Rezepts goodai").click()
