@@ -244,7 +244,7 @@ def _check_language_model(store: str | None) -> Finding:
 def _check_scribe() -> Finding:
     """Find the model that writes notes and summaries, if it is another one than the model that replies."""
     if not config.load().scribe_model:
-        return Finding("scribe", True, "the language model, or none if there is none")
+        return Finding("scribe", True, "the language model, if there is one")
     try:
         return Finding("scribe", True, factory.open_scribe(None).name)
     except EverthreadError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from everthread.testing import HashEmbedder
 from everthread.types import Hit, Line, NewLine
 
 BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
+FIRST = datetime(2024, 1, 1, tzinfo=UTC)  # of the lines of `open_with_talk`
 
 
 def line(seq: int, text: str = "Yes.", session: str = "s1", speaker: str = "Ann", hours: float | None = None) -> Line:
@@ -59,3 +61,14 @@ def open_filled(folder: Path | str, lines: Iterable[NewLine | str], embedder: Ha
         for number, given in enumerate(lines)
     )
     return memory
+
+
+@contextmanager
+def open_with_talk(folder: Path, talk: Iterable[str]) -> Iterator[Memory]:
+    """Open a bank with lines of Nora's, twenty days apart, each in a session of its own."""
+    with Memory.open("nora", store=folder) as memory:
+        memory.observe_many(
+            NewLine(text, "Nora", said_at=FIRST + timedelta(days=20 * number), session=str(number))
+            for number, text in enumerate(talk)
+        )
+        yield memory

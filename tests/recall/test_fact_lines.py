@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,8 @@ import pytest
 from everthread.memory import Memory
 from everthread.recall.time_overview import OVERVIEW_RELEVANCE
 from everthread.types import Filter, NewLine
+from recall.builders import FIRST, open_with_talk
 
-FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 TALK = (
     "I live in Porto.",
     "The weather is awful today.",
@@ -28,11 +28,7 @@ ABOUT_ME = "What do you know about me?"
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open("nora", store=tmp_path) as opened:
-        opened.observe_many(
-            NewLine(text, "Nora", said_at=FIRST + timedelta(days=20 * number), session=str(number))
-            for number, text in enumerate(TALK)
-        )
+    with open_with_talk(tmp_path, TALK) as opened:
         yield opened
 
 
