@@ -52,8 +52,8 @@ def conversation(memory: Memory) -> dict[str, Any]:
         chat.wait(60)
         moment += timedelta(days=1)
         "".join(chat.reply("Where did Mia sail on day 2 with her yellow boat?"))
+        memory.facts()  # reads the last lines, unless the chat has in the background, before they are retracted
         chat.end(remember=False)
-    memory.facts()  # reads the last lines, unless the chat has in the background
     return {
         "lines": [
             (
