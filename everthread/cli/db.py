@@ -119,7 +119,7 @@ def scrub(url: str, as_json: bool) -> None:
     may remain in the write-ahead log, replicas, backups and the server's log until they are removed.
     """
     server = _open_database(url)
-    remains = vacuum.scrub(server)
+    remains = vacuum.scrub(server, [schema.SCHEMA, server_tables.SCHEMA])
     text = f"{server.display_url}: rewritten; nothing forgotten is left in its files"
     _show({"url": server.display_url, "left": remains}, as_json, "\n".join(remains) or text)
     click.get_current_context().exit(1 if remains else 0)

@@ -20,7 +20,7 @@ from everthread.common.fork_safety import Lock
 from everthread.common.retry import Retries, doubling_delays
 from everthread.errors import EverthreadError
 from everthread.stores.postgres.connections import Connection, Database
-from everthread.stores.postgres.schema import TABLES, distributed_tables
+from everthread.stores.postgres.schema import distributed_tables
 
 log = logging.getLogger("everthread")
 
@@ -92,7 +92,10 @@ def _vacuum(db: Connection, due: Due) -> list[str]:
     else:
         for table in dict.fromkeys(table for table, _ in due):
             db.execute(_vacuum_command(table, table in cleared))
-    return left + _clear_statistics(db, cleared)
+    if cleared:
+        names = f"^({'|'.join(cleared)})(_[0-9]+)?$"
+        left += _clear_statistics(db, f"schemaname = 'everthread' AND attname = 'bank_id' AND tablename ~ '{names}'")
+    return left
 
 
 def _vacuum_command(table: str, whole_bank: bool) -> str:
@@ -123,15 +126,20 @@ def _vacuum_shards(db: Connection, due: Due) -> list[str]:
     return [f"server {host} of the cluster: {result}" for host, result in rows]
 
 
-def _clear_statistics(db: Connection, tables: Sequence[str]) -> list[str]:
-    """Clear the statistics of empty tables and empty shards; return descriptions of errors."""
-    if not tables or db.info.server_version < 180_000:
+def _clear_statistics(db: Connection, condition: str) -> list[str]:
+    """Clear the statistics of columns of empty tables and empty shards; return descriptions of errors.
+
+    Args:
+        db: a connection.
+        condition: which columns, as a condition on the rows of `pg_stats`.
+    """
+    if db.info.server_version < 180_000:
         return []
     return _run_on_all_nodes(
         db,
-        f"""SELECT pg_clear_attribute_stats('everthread', relname::text, 'bank_id', false) FROM pg_class
-            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND reltuples <= 0
-            AND relname ~ '^({"|".join(tables)})(_[0-9]+)?$'""",
+        f"""SELECT pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited)
+            FROM pg_stats JOIN pg_class ON pg_class.oid = format('%I.%I', schemaname, tablename)::regclass
+            WHERE reltuples <= 0 AND {condition}""",
     )
 
 
@@ -144,10 +152,14 @@ def _run_on_all_nodes(db: Connection, statement: str) -> list[str]:
     return [f"server {node} of the cluster: {result}" for node, result in rows]
 
 
-def scrub(database: Database) -> list[str]:
-    """Rewrite all tables and indexes, so that the database's files contain nothing forgotten. Blocks all clients.
+def scrub(database: Database, schemas: Sequence[str]) -> list[str]:
+    """Rewrite all tables and indexes, so that the database's files contain nothing deleted. Blocks all clients.
 
     A rewrite that leaves rows because an open transaction may still read them is repeated for some seconds.
+
+    Args:
+        database: the database.
+        schemas: the schemas of the tables; those that don't exist are left out.
 
     Returns:
         Descriptions of what could not be removed; empty if everything was.
@@ -155,10 +167,10 @@ def scrub(database: Database) -> list[str]:
     with database.dedicated_connection() as db:
         left = _collect_notices(db)
         retries = Retries(doubling_delays(SCRUB_RETRIES))
-        ours = "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r'"
-        for (table,) in db.execute(ours).fetchall():
-            _repeat_while_readable(left, retries, partial(_rewrite, db, table))
-        left += _clear_statistics(db, TABLES)
+        tables = "SELECT schemaname, tablename FROM pg_tables WHERE schemaname = ANY(%s)"
+        for table in db.execute(tables, (list(schemas),)).fetchall():
+            _repeat_while_readable(left, retries, partial(_rewrite, db, *table))
+        left += _clear_statistics(db, f"schemaname = ANY ('{{{','.join(schemas)}}}')")
         for catalog in CATALOGS:
             _repeat_while_readable(left, retries, partial(_run_on_all_nodes, db, f"VACUUM (FULL, VERBOSE) {catalog}"))
         try:
@@ -168,9 +180,9 @@ def scrub(database: Database) -> list[str]:
     return left
 
 
-def _rewrite(db: Connection, table: str) -> list[str]:
+def _rewrite(db: Connection, schema: str, table: str) -> list[str]:
     """Rewrite a table and its indexes; errors are left to the connection's notices."""
-    db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(sql.Identifier("everthread", table)))
+    db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(sql.Identifier(schema, table)))
     return []
 
 

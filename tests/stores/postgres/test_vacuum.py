@@ -17,12 +17,14 @@ from hardship import postgres
 from everthread import Memory, NewLine, NewUnit
 from everthread.cli.main import main
 from everthread.common.keys import SETTING_PERSON_NAMES
+from everthread.server import server_tables
 from everthread.stores.postgres import schema, vacuum, vector_index
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
 CANARY = "zqxcanary"
+SCHEMAS = (schema.SCHEMA, server_tables.SCHEMA)
 
 
 @pytest.fixture
@@ -227,11 +229,23 @@ def test_a_scrub_leaves_no_forgotten_byte_in_the_servers_files(what: dict[str, A
         run_query(url, "CHECKPOINT")
         alice.forget(**what)
         assert files_containing(own.folder, CANARY.encode()) != []
-        assert vacuum.scrub(Database(url)) == []
+        assert vacuum.scrub(Database(url), SCHEMAS) == []
         assert files_containing(own.folder, CANARY.encode()) == []
         assert store.check("alice") == store.check("bob") == []
         assert bob.recall("line 7 Bob")[0].line.seq == 8
         store.close()
+
+
+def test_a_scrub_leaves_nothing_of_what_the_server_has_deleted_in_its_tables() -> None:
+    with postgres.Own() as own, postgres.database(own.url) as url:
+        server_tables.migrate(Database(url))
+        run_query(url, f"INSERT INTO everthread_server.account VALUES ('1', '{CANARY}', '', 0, '', 0, '', NULL)")
+        run_query(url, "ANALYZE")
+        run_query(url, "CHECKPOINT")
+        run_query(url, "DELETE FROM everthread_server.account")
+        assert files_containing(own.folder, CANARY.encode()) != []
+        assert vacuum.scrub(Database(url), SCHEMAS) == []
+        assert files_containing(own.folder, CANARY.encode()) == []
 
 
 def test_a_scrub_waits_for_a_transaction_that_ends_soon(url: str, store: PostgresStore) -> None:
@@ -266,7 +280,7 @@ def test_a_scrub_reports_tables_for_which_the_role_lacks_the_privilege(postgres_
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
-        left = vacuum.scrub(Database(postgres.build_url(url, user=role, password="zqxsecret")))
+        left = vacuum.scrub(Database(postgres.build_url(url, user=role, password="zqxsecret")), SCHEMAS)
         assert [line for line in left if "permission denied" in line and "pg_statistic" in line]
         assert "CHECKPOINT requires membership in pg_checkpoint; wait for the server's next checkpoint" in left
         assert not [line for line in left if '"line"' in line]  # the role may maintain Everthread's tables
