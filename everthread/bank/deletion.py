@@ -27,11 +27,11 @@ from datetime import datetime
 from typing import Any
 
 from everthread.bank import kept_backups, validation
-from everthread.bank.line_versions import find_versions
+from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.bank.sharing import stop_sharing
 from everthread.errors import BadQuery
 from everthread.stores.base import Scope, ScopeName, Store
-from everthread.types import Receipt, now
+from everthread.types import Filter, Line, Receipt, now
 
 
 def parse_scope(
@@ -61,6 +61,14 @@ def _check_seqs(seq: Any, bank: str) -> list[int]:
     if isinstance(seq, Collection) and not isinstance(seq, str):
         return sorted(validation.check_seqs(seq, "seq"))
     return [validation.check_seq(seq, bank)]
+
+
+def find_lines(store: Store, bank: str, scope: Scope, name: ScopeName) -> list[Line]:
+    """Return the lines that `forget` would delete, retracted ones and other versions included: all but a bank's."""
+    if name is not None and not isinstance(name, str):
+        return read_recorded(store, bank, find_versions(store, bank, name))
+    where = Filter(session=name) if scope == "session" else Filter(speaker=name)
+    return list(store.lines(bank, where, include_retracted=True, include_wordless=True))
 
 
 def has_forgotten_since(store: Store, banks: Collection[str], at: datetime) -> bool:

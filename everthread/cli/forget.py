@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from everthread.bank import deletion, kept_backups
-from everthread.bank.line_versions import find_versions, read_recorded
 from everthread.cli.common import (
     bank_option,
     confirm,
@@ -26,9 +25,9 @@ from everthread.cli.excerpts import shorten
 from everthread.cli.main import open_memory, open_store
 from everthread.cli.names import find_session
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound
-from everthread.stores.base import Scope, ScopeName, Store
+from everthread.stores.base import Store
 from everthread.stores.errors import nothing_to_forget_error
-from everthread.types import Filter, Line, Receipt
+from everthread.types import Receipt
 
 _SCOPES = {  # what is forgotten, in words, by option
     "seq": "line {}",
@@ -129,20 +128,12 @@ def _show_lines(store: Store, bank: str, **arguments: Any) -> str:
         except (BankDamaged, BankTooNew):
             return ""
         return f" ({pluralize(stats.lines + stats.retracted, 'line')})"
-    lines = _find_lines(store, bank, scope, name)
+    lines = deletion.find_lines(store, bank, scope, name)
     if not lines:
         raise nothing_to_forget_error(bank, scope, name)
     for line in lines if scope == "line" else ():
         click.echo(render_line(replace(line, text=shorten(line.text))), err=True)
     return f" ({pluralize(len(lines), 'line')})" if scope != "line" or len(lines) > 1 else ""
-
-
-def _find_lines(store: Store, bank: str, scope: Scope, name: ScopeName) -> list[Line]:
-    """Return the lines of a scope, with retracted ones; a line with its other versions."""
-    if name is not None and not isinstance(name, str):
-        return read_recorded(store, bank, find_versions(store, bank, name))
-    where = Filter(session=name) if scope == "session" else Filter(speaker=name)
-    return list(store.lines(bank, where, include_retracted=True, include_wordless=True))
 
 
 def _show_unit(store: Store, bank: str, kind: str, number: int) -> str:

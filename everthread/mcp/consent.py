@@ -14,12 +14,13 @@ from mcp.server.mcpserver import Context, Elicit
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
+from everthread.bank import deletion
 from everthread.errors import BadQuery, NotFound
 from everthread.mcp.banks import Banks, open_bank
 from everthread.memory import Memory
 from everthread.stores.limits import MAX_SEQ
 from everthread.text.dates import format_date
-from everthread.types import Filter, Line
+from everthread.types import Line
 
 TOKEN_CHARS = 16
 QUOTE_CHARS = 60
@@ -43,7 +44,8 @@ def ask(ctx: Context[Banks], seq: int | None, session: str | None, confirm: str 
     memory = open_bank(ctx, bank, "forget")
     lines = find_lines(memory, seq, session)
     if can_ask(ctx):
-        return Elicit(f"{describe(lines, session)[:1].upper()}{describe(lines, session)[1:]}?", Answer)
+        question = describe(lines, seq)
+        return Elicit(f"{question[:1].upper()}{question[1:]}?", Answer)
     token = make_token(ctx.request_context.lifespan_context.secret, memory, lines)
     return Answer(forget=hmac.compare_digest((confirm or "").encode(), token.encode()))
 
@@ -58,7 +60,7 @@ def can_ask(ctx: Context[Banks]) -> bool:
 
 
 def find_lines(memory: Memory, seq: int | None, session: str | None) -> list[Line]:
-    """Return the lines that would be forgotten.
+    """Return the lines that would be forgotten, retracted ones and other versions included.
 
     Raises:
         BadQuery: not exactly one of `seq` and `session` is given, or the number is out of range.
@@ -66,26 +68,40 @@ def find_lines(memory: Memory, seq: int | None, session: str | None) -> list[Lin
     """
     if (seq is None) == (session is None):
         raise BadQuery(f"forget takes either seq or session, got seq={seq!r} and session={session!r}")
-    if seq is None:
-        if lines := list(memory.lines(Filter(session=session))):
-            return lines
-        raise NotFound(f"there is no session {session!r} with lines; `sessions` lists them")
-    if not 1 <= seq <= MAX_SEQ:
+    if seq is not None and not 1 <= seq <= MAX_SEQ:
         raise BadQuery(f"invalid seq: got {seq}, expected the number of a line, from 1")
-    if lines := memory.store.get(memory.bank, [seq]):
+    scope, name = deletion.parse_scope(memory.bank, seq, session, None, False)
+    lines = deletion.find_lines(memory.store, memory.bank, scope, name)
+    if any(_is_named(line, seq) for line in lines):
         return lines
+    if seq is None:
+        raise NotFound(f"there is no session {session!r} with lines; `sessions` lists them")
     raise NotFound(f"there is no line {seq}; `recall` and `conversation` show the numbers of lines")
 
 
-def describe(lines: list[Line], session: str | None) -> str:
-    """Describe an act of forgetting: "forget line 14, 'My sister …', of 2 June 2024 for good"."""
-    if session is None:
-        return f"forget line {lines[0].seq}, {_quote(lines[0].text)}, of {_format_day(lines[0])} for good"
-    dated = [line for line in lines if not line.is_undated] or lines
+def _is_named(line: Line, seq: int | None) -> bool:
+    """Return whether a line that would be forgotten is the one that was asked for, or a visible one of the session."""
+    return line.retracted_at is None and seq in (None, line.seq)
+
+
+def describe(lines: list[Line], seq: int | None) -> str:
+    """Describe an act of forgetting: "forget line 14, 'My sister …', of 2 June 2024 for good".
+
+    Args:
+        lines: what `find_lines` returned.
+        seq: the number of the line to forget; None: a session is.
+    """
+    named = [line for line in lines if _is_named(line, seq)]
+    dated = [line for line in named if not line.is_undated] or named
     first, last = _format_day(dated[0]), _format_day(dated[-1])
     days = f"of {first}" if first == last else f"of {first} to {last}"
-    count = "its one line" if len(lines) == 1 else f"its {len(lines)} lines"
-    return f"forget the session {session!r} {days} with {count} for good"
+    others = len(lines) - len(named)
+    if seq is not None:
+        versions = f", with its {'other version' if others == 1 else f'{others} other versions'}," if others else ""
+        return f"forget line {seq}, {_quote(named[0].text)}, {days}{versions} for good"
+    count = "its one line" if len(named) == 1 else f"its {len(named)} lines"
+    hidden = f", and {others} hidden or replaced," if others else ""
+    return f"forget the session {named[0].session!r} {days} with {count}{hidden} for good"
 
 
 def _format_day(line: Line) -> str:

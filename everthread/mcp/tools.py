@@ -228,7 +228,7 @@ def forget(
     lines = consent.find_lines(memory, seq, session)
     token = consent.make_token(ctx.request_context.lifespan_context.secret, memory, lines)
     problem = "" if confirm is None else f"The token {confirm[:40]!r} is not the one for this. "
-    request = f"{problem}Nothing was forgotten yet. Ask the person: {consent.describe(lines, session)}?"
+    request = f"{problem}Nothing was forgotten yet. Ask the person: {consent.describe(lines, seq)}?"
     return _result(ForgetView(forgotten=False, confirm=token), f'{request} If they agree, pass confirm="{token}".')
 
 

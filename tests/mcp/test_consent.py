@@ -61,6 +61,19 @@ def test_the_question_names_no_day_of_an_undated_line(server: MemoryServer, memo
     ]
 
 
+def test_the_question_counts_the_versions_that_are_forgotten_too(server: MemoryServer, memory: Memory) -> None:
+    memory.correct(1, "My sister Mia moved to Porto.")
+    memory.retract(2)
+    person = Person("decline")
+    call(server, "forget", person=person, seq=3)
+    call(server, "forget", person=person, session="one")
+    assert person.asked == [
+        "Forget line 3, 'My sister Mia moved to Porto.', of 2 June 2024, with its other version, for good?",
+        "Forget the session 'one' of 2 June 2024 with its one line, and 2 hidden or replaced, for good?",
+    ]
+    assert text_of(call(server, "forget", person=Person("accept", {}), seq=3)) == "Forgot 2 lines for good."
+
+
 @pytest.mark.parametrize(("action", "content"), [("accept", {"forget": False}), ("decline", None), ("cancel", None)])
 def test_nothing_is_forgotten_if_the_person_does_not_agree(
     server: MemoryServer, memory: Memory, mode: str, action: Action, content: dict[str, bool] | None
