@@ -54,6 +54,7 @@ SERVICES = {  # the module of each service, and the service's name
     "langchain": "LangChain",
     "llamaindex": "LlamaIndex",
     "chatlist": "other chat programs",
+    "messagelist": "lists of messages in JSON",
     "table": "tables in CSV",
 }
 UNIQUE_IDS = frozenset(  # ids are UUIDs
@@ -65,7 +66,9 @@ OF_PEOPLE = frozenset(  # a title is a person or a group
         *("googlechat", "skype", "discordpackage", "smsbackup"),
     )
 )
-WITHOUT_TEXTS = frozenset(("langchain", "llamaindex", "mem0", "letta", "table"))  # to their exports, none is attached
+WITHOUT_TEXTS = frozenset(  # to their exports, none is attached
+    ("langchain", "llamaindex", "mem0", "letta", "messagelist", "table")
+)
 WHATSAPP = "WhatsApp"  # has a format of its own: its chats have neither ids nor conversations
 
 

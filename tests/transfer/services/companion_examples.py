@@ -647,6 +647,17 @@ AI_STUDIO: dict[str, Any] = {
         ]
     },
 }
+MESSAGE_LIST: dict[str, Any] = {
+    "sessions": [
+        {
+            "session_id": "s1",
+            "turns": [
+                {"sender": "Ann", "text": "Which door?", "date": "2024-05-06 18:05"},
+                {"sender": "Bob", "text": "The red one.", "date": "2024-05-06 18:06"},
+            ],
+        }
+    ]
+}
 TRAINING = [
     {"messages": [{"role": "user", "content": "Which door is red?"}, {"role": "assistant", "content": reply}]}
     for reply in ("The left one.", "The right one.")
@@ -700,6 +711,7 @@ FILES = {  # service -> the name of a file and its content, one for each form
         ("Doors", plain(AI_STUDIO)),
         ("training.jsonl", rows(*TRAINING)),
     ],
+    "messagelist": [("talk.json", plain(MESSAGE_LIST)), ("rows.jsonl", rows(*MESSAGE_LIST["sessions"][0]["turns"]))],
     "smsbackup": [("sms-20240506.xml", SMS_BACKUP)],
     "table": [("copilot-activity-history.csv", TABLE)],
     "letta": [("Aria.af", plain(LETTA))],
