@@ -74,9 +74,14 @@ class ExportFile:
         Raises:
             BadFile: it can't be read, also while it is read.
         """
+        with self._describing_errors(), self._opener() as file, as_utf8(file) as content:
+            yield content
+
+    @contextmanager
+    def _describing_errors(self) -> Iterator[None]:
+        """Raise BadFile for what goes wrong while the file is read."""
         try:
-            with self._opener() as file, as_utf8(file) as content:
-                yield content
+            yield
         except RecursionError:
             raise self._error("unusable JSON (nested too deeply)", "export it again") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
@@ -181,7 +186,13 @@ class ExportFile:
             BadFile: the file is not JSON, or not an object.
         """
         with self.open() as file:
-            yield from read_nested(file, lists, inner)
+            for members, elements in read_nested(file, lists, inner):
+                yield members, self._describe_errors_of(elements)
+
+    def _describe_errors_of(self, elements: Iterator[object]) -> Iterator[object]:
+        """Yield elements that the caller reads; their errors don't pass through the generator that yields the list."""
+        with self._describing_errors():
+            yield from elements
 
     def rows(self) -> Iterator[tuple[str, object]]:
         """Yield the place and the value of each row of JSON Lines; the value of a row that is not JSON is a BadFile.

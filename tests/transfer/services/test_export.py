@@ -160,3 +160,14 @@ def test_the_members_of_an_object_are_read_with_the_elements_of_some_lists(tmp_p
     (tmp_path / "a.json").write_text('{"a": [1], "b"')
     with open_export([tmp_path / "a.json"]) as export, pytest.raises(BadFile, match=r"a\.json: not JSON"):
         list(export.files[0].members("a"))
+
+
+@pytest.mark.parametrize("end", range(40, 160, 3))
+def test_an_account_that_is_cut_within_a_chat_is_an_error_of_the_file(tmp_path: Path, end: int) -> None:
+    message = {"id": "1", "messagetype": "Text", "content": "Which door is red?", "from": "ann"}
+    account = {"userId": "live:a", "exportDate": "2025", "conversations": [{"id": "c", "MessageList": [message] * 2}]}
+    (tmp_path / "messages.json").write_text(json.dumps(account)[:-end], encoding="utf-8")
+    with open_export([tmp_path / "messages.json"]) as export:
+        chats = export.files[0].nested(("conversations",), "MessageList")
+        with pytest.raises(BadFile, match="not JSON"):
+            sum(1 for _, messages in chats for _ in messages)
