@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from everthread.transfer.importing import check_file
 from everthread.transfer.services.conversation import Conversation
 from everthread.transfer.services.langchain import build_history
@@ -48,3 +50,39 @@ def test_options_name_those_who_have_no_name(tmp_path: Path) -> None:
     (tmp_path / "h.json").write_bytes(plain([{"type": "human", "data": {"content": "Hi."}}, *LANGCHAIN]))
     lines = check_file(tmp_path / "h.json", me="Ann", assistant=["Door"]).read()
     assert [line.speaker for line in lines] == ["Ann", "Nora", "Door", "Aria"]
+
+
+HI, HELLO = {"type": "human", "content": "Hi.", "id": "1"}, {"type": "ai", "content": "Hello.", "id": "2"}
+DUMPED = [
+    {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": fields}
+    for name, fields in (("HumanMessage", HI), ("AIMessageChunk", HELLO))
+]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [HI, HELLO],
+        {"messages": [HI, HELLO]},
+        DUMPED,
+        {"values": {"messages": [HI, HELLO]}, "next": []},
+        {"ts": "2025-01-02T03:04:05Z", "channel_values": {"messages": [HI, HELLO]}},
+        [{"values": {"messages": [HI, HELLO]}}],
+    ],
+)
+def test_messages_are_read_from_dumps_and_from_states_of_langgraph(tmp_path: Path, value: object) -> None:
+    (history,) = read_entries("langchain", tmp_path, {"thread.json": plain(value)})
+    assert isinstance(history, Conversation)
+    assert shown(history) == [("user", "Hi."), ("assistant", "Hello.")]
+
+
+def test_a_thread_has_each_message_of_its_states_once_with_the_time_of_the_first(tmp_path: Path) -> None:
+    states = [
+        {"created_at": "2025-01-02T03:04:07Z", "values": {"messages": [HELLO]}},  # the first was trimmed away
+        {"created_at": "2025-01-02T03:04:06Z", "values": {"messages": [HI, HELLO]}},
+        {"created_at": "2025-01-02T03:04:05Z", "values": {"messages": [HI]}},
+    ]
+    (history,) = read_entries("langchain", tmp_path, {"thread.json": plain(states)})
+    assert isinstance(history, Conversation)
+    assert shown(history) == [("user", "Hi."), ("assistant", "Hello.")]
+    assert times(history) == ["2025-01-02T03:04:05+00:00", "2025-01-02T03:04:06+00:00"]
