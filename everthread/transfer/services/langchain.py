@@ -74,7 +74,9 @@ def _list_rows(value: object) -> Iterator[tuple[object, datetime | None]]:
         yield from ((row, None) for row in _find_rows(states[0] if states else value))
         return
     seen = set[str]()
-    for state in sorted(reversed(states), key=lambda state: get_text(state, "created_at")):
+    states.reverse()  # the newest is the first
+    states.sort(key=lambda state: get_text(state, "created_at"))
+    for state in states:
         for row in _find_rows(state):
             message_id = get_text(_get_fields(get_record(row)), "id") or json.dumps(row, sort_keys=True)
             if message_id not in seen:
