@@ -23,6 +23,7 @@ _KINDS = (  # by the first bytes
     (re.compile(rb"7\x7f\x06[\x82\x83]"), "a part of a database"),  # its latest changes
     (re.compile(rb"From [^\r\n]{1,200} \d{4}\r?\n[A-Za-z-]{1,99}:"), "a mailbox"),  # mbox
 )
+_MAIL_HEADERS = frozenset((b"from", b"to", b"date", b"message-id"))
 _CARD = re.compile(rb"tEXt(?:chara|ccv3)\0", re.IGNORECASE)  # a chunk of a PNG picture that holds a character
 MAX_CARD_BYTES = 32 << 20
 _PAGE = re.compile(rb"\s{0,99}(?:<!--.{0,999}?-->\s{0,99})?<(?:!doctype html|html)\b", re.DOTALL | re.IGNORECASE)
@@ -69,13 +70,22 @@ def check_is_chat(path: Path, export: Export) -> None:
 
 def _check_is_text(path: Path, head: bytes) -> None:
     """Raise BadFile for a file of another kind, and for a text that is not UTF-8, by its first bytes."""
-    if (kind := next((kind for pattern, kind in _KINDS if pattern.match(head)), None)) is not None:
+    kind = next((kind for pattern, kind in _KINDS if pattern.match(head)), None)
+    if kind is None and _is_mail(head):
+        kind = "an e-mail"
+    if kind is not None:
         raise _build_other_error(path, kind)
     if (error := find_error(head)) is not None:
         number = head.count(b"\n", 0, error.start) + 1
         raise build_error(path, f"line {number}, byte {error.start}", error)
     if path.suffix.lower() in _TABLES:
         raise _build_other_error(path, "a table")
+
+
+def _is_mail(head: bytes) -> bool:
+    """Return whether a text begins with the headers of an e-mail, which look like what people say in a transcript."""
+    headers = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0].lower().splitlines()
+    return {line.partition(b":")[0] for line in headers if b":" in line} >= _MAIL_HEADERS
 
 
 def _build_other_error(path: Path, kind: str) -> BadFile:

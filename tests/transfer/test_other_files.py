@@ -11,6 +11,7 @@ from everthread.errors import BadFile
 from everthread.transfer.formats import open_reader
 
 REMEDY = "give an export of ChatGPT, Claude, "
+MAIL = b"From: Ann <a@b.c>\r\nTo: b@b.c\r\nSubject: Hi\r\nDate: 4 May 2026\r\nMessage-ID: <1@b.c>\r\n\r\nHello\r\n"
 PAGE = b"\n<!DOCTYPE html>\n<html><head>%s</head></html>"
 
 
@@ -25,6 +26,8 @@ PAGE = b"\n<!DOCTYPE html>\n<html><head>%s</head></html>"
         ("a.db", b"SQLite format 3\0", f"this is a database, not a chat; {REMEDY}"),
         ("a.db-wal", b"7\x7f\x06\x82\0\x2d", f"this is a part of a database, not a chat; {REMEDY}"),
         ("a.mbox", b"From a@b.c Mon May  4 10:00:00 2026\nSubject: Hi\n", f"this is a mailbox, not a chat; {REMEDY}"),
+        ("a.eml", MAIL, f"this is an e-mail, not a chat; {REMEDY}"),
+        ("a.txt", MAIL, f"this is an e-mail, not a chat; {REMEDY}"),
         ("a.csv", b"name,text\nAnn,Hi", f"this is a table, not a chat; {REMEDY}"),
         ("a.html", PAGE % b"<title>ChatGPT Data Export</title>", "this is a web page, which can't be imported; import"),
         ("a.html", PAGE % b"<title>Exported Data</title>", "export the chat from Telegram again in the format JSON"),
