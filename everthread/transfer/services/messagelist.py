@@ -28,6 +28,7 @@ from everthread.transfer.services.fields import (
     parse_iso,
     parse_recent_epoch,
 )
+from everthread.transfer.transcript_styles import is_person
 
 _LISTS = ("conversations", "chats", "threads", "sessions", "dialogues", "dialogs")
 _MESSAGES = ("messages", "conversation", "dialogue", "dialog", "turns", "chat", "history", "utterances", "log")
@@ -150,7 +151,7 @@ def _build_message(value: object, tz: tzinfo, skipped: Counter[str]) -> Message 
         skipped["messages without text" if isinstance(value, dict) else "broken messages"] += 1
         return None
     sender = get_text(record, *_SENDERS) or PERSON
-    role = ROLES.get(sender.casefold())
+    role = "user" if is_person(sender) else ROLES.get(sender.casefold())
     if role in ("system", "tool"):
         skipped["instructions" if role == "system" else "results of tools"] += 1
         return None

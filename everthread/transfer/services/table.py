@@ -7,9 +7,9 @@ The order of day, month and year in dates such as 05/06/2024 is inferred from al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from itertools import islice
+from itertools import accumulate, islice
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import find_order, looks_like_date, parse_moment
@@ -19,6 +19,7 @@ from everthread.transfer.services.conversation import Conversation, Entry, Messa
 from everthread.transfer.services.csv_rows import read_rows
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import parse_recent_epoch
+from everthread.transfer.transcript_styles import is_person
 from everthread.transfer.types import DATE_ORDERS
 
 _COLUMNS = {  # by what they have; of several, the first that a table has
@@ -81,13 +82,20 @@ def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo, order:
         message = _build_message(values, _parse_time(values.get("time", ""), tz, order, file, number))
         chats.setdefault(values.get("conversation", ""), []).append(message)
     for title, messages in chats.items():
-        first, last = (messages[index].said_at or _EARLIEST for index in (0, -1))
-        ordered = sorted(messages[:: -1 if first > last else 1], key=lambda message: message.said_at or _EARLIEST)
+        ordered = _order(messages)
         name = title or f"chat-{hash_parts(str(ordered[0].said_at), ordered[0].text)[:16]}"
         yield Conversation(
             name, ordered, title or None, skipped=+skipped, owner=PERSON, assistant=NAME, namespace=title
         )
         skipped.clear()
+
+
+def _order(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages of a conversation from the first to the last; one without a time follows its row before."""
+    times = [message.said_at for message in messages if message.said_at is not None]
+    rows = messages[::-1] if times and times[0] > times[-1] else messages
+    moments = islice(accumulate(rows, lambda before, row: row.said_at or before, initial=_EARLIEST), 1, None)
+    return [row for _, row in sorted(zip(moments, rows, strict=True), key=lambda pair: pair[0])]
 
 
 def _read_values(file: ExportFile, columns: Mapping[str, int]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -98,7 +106,7 @@ def _read_values(file: ExportFile, columns: Mapping[str, int]) -> Iterator[tuple
 
 def _build_message(values: Mapping[str, str], said_at: datetime | None) -> Message:
     sender = values.get("sender") or PERSON
-    role = ROLES.get(sender.casefold())
+    role = "user" if is_person(sender) else ROLES.get(sender.casefold())
     speaker = {"user": PERSON, "assistant": NAME}.get(role or "", sender)
     return Message(values["text"], role if role in ("assistant", "system") else "user", speaker, said_at)
 

@@ -54,6 +54,23 @@ def test_conversations_may_be_mixed_and_words_may_be_long(tmp_path: Path) -> Non
     assert [row[2] for row in read_table(tmp_path, text)] == ["hi", "bye", words.strip()]
 
 
+def test_who_is_called_me_gets_the_name_of_the_person(tmp_path: Path) -> None:
+    (tmp_path / "talk.csv").write_text(
+        "Timestamp,From,Text\n2024-05-06,Me,hi\n2024-05-06,Rep,hello\n", encoding="utf-8"
+    )
+    source = check_file(tmp_path / "talk.csv", me="Nora", assistant=["Rep"])
+    assert [(line.speaker, line.role) for line in source.read()] == [("Nora", "user"), ("Rep", "assistant")]
+
+
+@pytest.mark.parametrize("rows", [(1, 2, 3), (3, 2, 1)])
+def test_a_row_without_a_readable_time_follows_the_row_before_it(tmp_path: Path, rows: Sequence[int]) -> None:
+    table = {1: "2024-05-06 18:05,Ann,one", 2: "some day,Bob,two", 3: "2024-05-06 18:07,Ann,three"}
+    text = "\n".join(["time,name,text", *(table[row] for row in rows)])
+    assert [row[2] for row in read_table(tmp_path, text)] == ["one", "two", "three"]
+    text = "\n".join(["time,name,text", table[1], table[3], table[2]])
+    assert [row[2:] for row in read_table(tmp_path, text)][-1] == ("two", "2024-05-06T18:07:00.000001+00:00")
+
+
 def test_a_grown_table_adds_its_new_rows(tmp_path: Path) -> None:
     rows = ["time,name,text", "2024-05-06 18:05,Ann,hi", "2024-05-06 18:06,Bob,hi", "2024-05-06 18:06,Bob,hi"]
     keys = []
@@ -83,7 +100,10 @@ def read_days(folder: Path, dates: Sequence[str], date_order: str | None = None)
         (["6/5/2024, 6:05 PM", "6/25/2024, 6:05 PM"], ["2024-06-05", "2024-06-25"]),
         (["05-06-24 18:05", "31-05-24 18:05"], ["2024-06-05", "2024-05-31"]),
         (["24/05/06", "24/12/31"], ["2024-05-06", "2024-12-31"]),
-        (["05/06/2024", "25/06/2024", "2024-07-01T10:00:00Z", "", "soon"], ["2024-06-05", "2024-06-25", "2024-07-01"]),
+        (
+            ["05/06/2024", "25/06/2024", "2024-07-01T10:00:00Z", "", "soon"],
+            ["2024-06-05", "2024-06-25", *["2024-07-01"] * 3],
+        ),
         (["05.06.2024", "04.05.2024"], ["2024-06-05", "2024-05-04"]),
     ],
 )
