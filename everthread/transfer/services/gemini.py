@@ -37,6 +37,7 @@ _OTHER_VERBS = (  # of records that the user did not say
 )
 _MAX_VERB_WORDS = 4  # of a verb in another language
 _MIN_TITLES = 8  # that begin with the same words, for these to be a verb
+_MIN_TITLES_WITH_COLON = 3  # if all of them begin with the same words and a colon
 _VERB_SHARE = 0.6  # of the titles of prompts
 _ATTACHED = re.compile(r"\bAttached (\d{1,4}) files?\.\Z")
 _HTML_BYTES = 1_000_000  # of an HTML file, in which the name of the app is looked for
@@ -93,7 +94,9 @@ def find_verb(records: Iterator[object]) -> str | None:
             words = title.split(" ")[: _MAX_VERB_WORDS + 1]
             beginnings.update(" ".join(words[:count]) + " " for count in range(1, len(words)))
     common = [words for words, count in beginnings.items() if count >= max(_MIN_TITLES, _VERB_SHARE * titles)]
-    return max(common, key=len, default=None)
+    with_colon = [words for words, count in beginnings.items() if words.endswith(": ") and count == titles]
+    few = min(with_colon, key=len) if with_colon and titles >= _MIN_TITLES_WITH_COLON else None
+    return max(common, key=len, default=few)
 
 
 def divide(records: Iterator[object], verb: str | None = None) -> Iterator[Conversation]:
@@ -157,8 +160,8 @@ def _read_prompt(record: Record, own_verb: str | None, skipped: Counter[str]) ->
     said_at = parse_iso(time)
     answers = (html_to_text(get_text(item, "html")) for item in get_records(record, "safeHtmlItem"))
     answer = "\n\n".join(filter(None, answers))
-    verbs = _VERBS if own_verb is None else (*_VERBS, own_verb)
-    verb = next((verb for verb in verbs if title.startswith(verb)), None)
+    english = next((verb for verb in _VERBS if title.startswith(verb)), None)
+    verb = own_verb if english is None and own_verb is not None and title.startswith(own_verb) else english
     if not _is_of_gemini(record):
         skipped["activities of other apps"] += 1
     elif said_at is None:
@@ -167,7 +170,9 @@ def _read_prompt(record: Record, own_verb: str | None, skipped: Counter[str]) ->
         skipped["activities that are no prompts"] += 1
     else:
         text = _cut_attached(get_text(record, "title")[len(verb or "") :], skipped)
-        return _Prompt(said_at, f"{time}/{hash_parts(text)[:8]}", text, answer)
+        # A verb of another language is part of the id, because in a shorter history it may not be known.
+        whole = text if verb == english else f"{verb}{text}"
+        return _Prompt(said_at, f"{time}/{hash_parts(whole)[:8]}", text, answer)
     return None
 
 

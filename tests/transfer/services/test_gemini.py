@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
+from everthread.memory import Memory
+from everthread.transfer.importing import check_file, import_lines
 from everthread.transfer.services.conversation import BrokenConversation, Conversation
 from everthread.transfer.services.gemini import build_conversation, divide, find_verb
 from transfer.services.companion_examples import GEMINI, GEMINI_WORKSPACE, plain
@@ -61,7 +63,24 @@ def test_the_verb_of_another_language_is_the_words_with_which_most_titles_begin(
         "Erstellt",
         "me",
     }
-    assert find_verb(iter(records[:7])) is None
+    assert find_verb(iter(records[:7])) == find_verb(iter(records[:3])) == "Eingegebener Prompt: "
+    assert find_verb(iter(records[:2])) is None
+    without_colon = [prompt("10:00:00", f"Demande envoyée {n}", safeHtmlItem=answer) for n in range(8)]
+    assert find_verb(iter(without_colon)) == "Demande envoyée "
+    assert find_verb(iter(without_colon[:7])) is None
+
+
+def test_a_longer_history_in_which_the_verb_is_known_corrects_the_earlier_prompts(
+    tmp_path: Path, memory: Memory
+) -> None:
+    answer = [{"html": "Yes."}]
+    records = [prompt(f"{20 - n}:00:00", f"Demande envoyée {n} portes", safeHtmlItem=answer) for n in range(9)]
+    for number in (5, 9, 9):
+        (tmp_path / "MyActivity.json").write_bytes(plain(records[-number:]))
+        import_lines(memory, check_file(tmp_path / "MyActivity.json"))
+        assert memory.stats().lines == 2 * number
+    texts = [line.text for line in memory.lines() if line.role == "user"]
+    assert sorted(texts) == [f"{n} portes" for n in range(9)]
 
 
 def test_a_conversation_keeps_its_id_when_it_grows() -> None:
