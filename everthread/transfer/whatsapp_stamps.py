@@ -2,8 +2,8 @@ r"""Reads the dates and times before WhatsApp's messages, which have the form of
 
 The order of day, month and year is inferred from a whole chat (`find_reading`): of the readings in which less than a
 quarter of the stamps are impossible, the one in which the fewest dates are impossible or go back is taken. If several
-fit equally well, the chat is ambiguous; then the one with the shortest span is taken, then the latest, then the day
-first. But dates like 13.05.24 are of regions in which the day comes first, so that this reading is taken, without
+fit equally well, the chat is ambiguous; then the one with the shortest span is taken, then one of the last ten years,
+then the day first. But dates like 13.05.24 are of regions in which the day comes first, so that this reading is taken, without
 ambiguity. A chat is also ambiguous if fewer dates are impossible in another reading, because a single stamp that was
 pasted from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in the future,
 or is older than WhatsApp.
@@ -27,6 +27,7 @@ from everthread.types import now
 Numbers = tuple[int, int, int]
 
 FIRST_YEAR = 2009  # of WhatsApp
+RECENT_YEARS = 10  # from which most chats are
 MIN_YEAR = 2000  # that is read, because a phone's clock may be wrong
 MAX_ODD_SHARE = 1 / 4  # of the lines that look like the beginning of a message
 BUDDHIST_OFFSET = 543  # years by which the Buddhist calendar is ahead; its days are the Gregorian ones
@@ -251,10 +252,10 @@ def _measure_fit(reading: Reading, days: Iterable[_Day]) -> tuple[int, bool]:
     return impossible + backward_steps, reading.calendar != "gregorian"
 
 
-def _measure_span(reading: Reading, days: Iterable[_Day]) -> tuple[int, int]:
-    """Return the days between the first date and the last, and the negated year of the last: a late one is likelier."""
+def _measure_span(reading: Reading, days: Iterable[_Day]) -> tuple[int, bool]:
+    """Return the days between the first date and the last, and whether the last is old, which is less likely."""
     likely = [day for day in _list_dates(reading, days) if day is not None and _is_likely(day)]
-    return ((max(likely) - min(likely)).days, -max(likely).year) if likely else (0, 0)
+    return ((max(likely) - min(likely)).days, max(likely).year < now().year - RECENT_YEARS) if likely else (0, False)
 
 
 def _find_ambiguous(days: Sequence[_Day], best: Reading, rivals: Collection[Reading]) -> AmbiguousDate | None:
