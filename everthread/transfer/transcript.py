@@ -66,7 +66,9 @@ PARTICLES = frozenset(
 
 _MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{MAX_NAME_CHARS}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
 _WITH_STAMP = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
-_RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,}|Powered by \[.{1,200})")  # a line of Markdown between and after messages
+_RULE = re.compile(  # a line of Markdown between and after messages
+    r"(?:-{3,}|\*{3,}|_{3,}|\* \* \*|- - -|Powered by \[.{1,200})"
+)
 _DATE_DECORATION = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 

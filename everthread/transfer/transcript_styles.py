@@ -31,7 +31,7 @@ _STAMP_BEFORE = re.compile(
     rf"\(?(?P<stamp>[\d./-]{{8,10}}(?:T|,?\s){_CLOCK})\)?,?\s(?:[-–|]\s)?{_NAME}:\s+(?P<text>\S.*)", re.IGNORECASE
 )
 _STAMP_AFTER = re.compile(
-    rf"{_NAME}\s[\[(](?P<stamp>(?:[\d./-]{{8,10}}(?:T|,?\s))?{_CLOCK})[\])]:?\s*(?P<text>.*)", re.IGNORECASE
+    rf"{_NAME},?\s[\[(](?P<stamp>(?:[\d./-]{{8,10}}(?:T|,?\s))?{_CLOCK})[\])]:?\s*(?P<text>.*)", re.IGNORECASE
 )
 _ANGLE = re.compile(r"(?:\[(?P<stamp>[^\]]{3,60})\]\s?)?<[ @+%&~]?(?P<name>[^<>\s]{1,40})>\s(?P<text>.*)")
 _BOLD = re.compile(rf"(?P<mark>\*\*|__){_NAME}(?::(?P=mark)|(?P=mark):)\s*(?P<text>.*)")
@@ -93,7 +93,7 @@ def rewrite_stamp_before(line: str) -> str | None:
 
 
 def rewrite_stamp_after(line: str) -> str | None:
-    """Rewrite `Ann (18:05): hi`."""
+    """Rewrite `Ann (18:05): hi`, or `Ann, [06.05.2024 18:05]` above what she said, as Telegram copies messages."""
     match = _STAMP_AFTER.fullmatch(line)
     return _join(match) if match else None
 

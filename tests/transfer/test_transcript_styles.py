@@ -24,6 +24,7 @@ def read_all(folder: Path, text: str) -> list[tuple[str, str, str]]:
         "06.05.2024, 18:05 Ann: hi\n06.05.2024, 18:06 Bob Miller: yes\nand: no\n",
         "(2024-05-06 6:05 pm) Ann: hi\n(2024-05-06 6:06 pm) Bob Miller: yes\nand: no\n",
         "Ann (2024-05-06 18:05): hi\nBob Miller (2024-05-06 18:06): yes\nand: no\n",
+        "Ann, [06.05.2024 18:05]\nhi\n\nBob Miller, [06.05.2024 18:06]\nyes\nand: no\n",
         "Plants\nAnn [2024-05-06 18:05]\nhi\nBob Miller [2024-05-06 18:06]\nyes\nand: no\n",
     ],
 )
@@ -40,7 +41,7 @@ def test_names_may_be_in_angle_brackets(tmp_path: Path, stamps: tuple[str, str])
 
 
 def test_names_may_be_bold(tmp_path: Path) -> None:
-    text = "# Plants\n\n**You:** Do ferns need shade?\n\n**Claude:** Yes.\n**Note:** And water.\n\n**You:** Thanks.\n"
+    text = "# Plants\n\n**You:** Do ferns need shade?\n\n**Claude:** Yes.\n**Note:** And water.\n\n* * *\n\n**You:** Thanks.\n"
     assert read_all(tmp_path, text) == [
         ("user", "user", "Do ferns need shade?"),
         ("assistant", "Claude", "Yes.\n**Note:** And water."),
