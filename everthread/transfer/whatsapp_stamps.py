@@ -3,10 +3,10 @@ r"""Reads the dates and times before WhatsApp's messages, which have the form of
 The order of day, month and year is inferred from a whole chat (`find_reading`): of the readings in which less than a
 quarter of the stamps are impossible, the one in which the fewest dates are impossible or go back is taken. If several
 fit equally well, the chat is ambiguous; then the one with the shortest span is taken, then one of the last ten years,
-then the day first. But dates like 13.05.24 are of regions in which the day comes first, so that this reading is taken, without
-ambiguity. A chat is also ambiguous if fewer dates are impossible in another reading, because a single stamp that was
-pasted from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in the future,
-or is older than WhatsApp.
+then the day first. But dates like 13.05.24 are of regions in which the day comes first, so that this reading is taken,
+without ambiguity. A chat is also ambiguous if fewer dates are impossible in another reading, because a single stamp
+that was pasted from another chat may be impossible in the right one. A date is impossible if it doesn't exist, is in
+the future, or is older than WhatsApp.
 
 Years are of the Gregorian calendar, of the Buddhist one, as in Thailand, or of the Persian one.
 """

@@ -41,7 +41,8 @@ def test_names_may_be_in_angle_brackets(tmp_path: Path, stamps: tuple[str, str])
 
 
 def test_names_may_be_bold(tmp_path: Path) -> None:
-    text = "# Plants\n\n**You:** Do ferns need shade?\n\n**Claude:** Yes.\n**Note:** And water.\n\n* * *\n\n**You:** Thanks.\n"
+    text = "# Plants\n\n**You:** Do ferns need shade?\n\n**Claude:** Yes.\n**Note:** And water.\n\n"
+    text += "* * *\n\n**You:** Thanks.\n"
     assert read_all(tmp_path, text) == [
         ("user", "user", "Do ferns need shade?"),
         ("assistant", "Claude", "Yes.\n**Note:** And water."),
