@@ -29,7 +29,12 @@ from everthread.types import JSONValue, Metadata
 
 MEDIA = ("photos", "videos", "audio_files", "files", "gifs")
 MEMBERSHIP = ("Subscribe", "Unsubscribe")  # types of notices about people who join and leave
-_REACTION = re.compile(r"(?:Liked a message|Reacted \S+ to your message)\s?")
+_REACTION = re.compile(  # in an export in English, German, Spanish, French, Italian, Dutch or Portuguese
+    r"(?:Liked a message|Hat eine Nachricht mit „Gefällt mir“ markiert|(?:Le|Te) gustó un mensaje|Curtiu uma mensagem|"
+    r"A aimé un message|Ha messo \"Mi piace\" a un messaggio|Reacted \S+ to your message|"
+    r"Hat mit \S+ auf deine Nachricht reagiert|Reaccionó con \S+ a tu mensaje|A réagi (?:avec )?\S+ à votre message|"
+    r"Ha reagito con \S+ al tuo messaggio|Heeft met \S+ op je bericht gereageerd|Reagiu com \S+ à sua mensagem)\.?\s?"
+)
 _NOTICE = re.compile(  # after the name of the sender, in an export in English
     r"(?:(?:named|created|joined|left) the group|changed the (?:group )?(?:photo|name|theme|chat theme|quick reaction)|"
     r"set (?:the|your|\w+ own) (?:nickname|emoji|quick reaction)|(?:added|removed) .{1,200} (?:to|from) the group|"

@@ -132,6 +132,10 @@ def test_what_is_not_said_is_counted(tmp_path: Path) -> None:
         ("Zoë started a video chat.", "notices"),
         ("Zoë missed your call.", "notices"),
         ("Video chat ended", "calls"),
+        ("Reacted ❤️ to your message ", "reactions"),
+        ("Hat mit ❤️ auf deine Nachricht reagiert ", "reactions"),
+        ("Reaccionó con 😂 a tu mensaje ", "reactions"),
+        ("Reagiu com 👍 à sua mensagem ", "reactions"),
     ],
 )
 def test_notices_in_the_name_of_a_person_are_not_said(tmp_path: Path, words: str, kind: str) -> None:
