@@ -1,4 +1,5 @@
-"""Reads agent files of Letta (`.af`): the last messages of each agent, and the blocks of its memory as notes.
+"""Reads agent files of Letta (`.af`): the last messages of each agent, and the blocks of its memory as notes. Also the
+messages of an agent as Letta's API lists them.
 
 Each export numbers the ids in such a file again. The words of the user are in JSON with the type and the time of
 an event; those of older kinds of agents are arguments of the tool `send_message`, and their other texts are thoughts.
@@ -12,20 +13,28 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from everthread.errors import BadFile
-from everthread.transfer.files import PLACEHOLDER_TIME
+from everthread.transfer.files import PLACEHOLDER_TIME, hash_parts
 from everthread.transfer.services.conversation import BrokenConversation, Conversation, Entry, Message, ReadOptions
 from everthread.transfer.services.export import Export, ExportFile
 from everthread.transfer.services.fields import Record, get_list, get_record, get_records, get_text, parse_iso
 from everthread.types import Metadata, NewUnit
 
-PERSON = "user"
+NAME, PERSON = "assistant", "user"
 _KINDS = {"system": "instructions", "tool": "results of tools", "approval": "calls of tools"}
+_LISTED_KINDS = {  # by the type in a list of the API
+    "system_message": "instructions",
+    "reasoning_message": "thoughts",
+    "hidden_reasoning_message": "thoughts",
+    "tool_call_message": "calls of tools",
+    "approval_request_message": "calls of tools",
+    "tool_return_message": "results of tools",
+}
 _SEND = "send_message"
 
 
 def recognises(export: Export) -> bool:
-    """Return whether there is an agent file."""
-    return any(map(_is_agent_file, export.files))
+    """Return whether there is an agent file, or a list of messages."""
+    return any(_is_agent_file(file) or _is_list(file) for file in export.files)
 
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
@@ -42,6 +51,9 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
             yield conversation
             if (note := build_note(get_record(agent), get_records(value, "blocks"), conversation)) is not None:
                 yield note
+    for file in filter(_is_list, export.files):
+        value = file.load()
+        yield build_list(value if isinstance(value, list) else get_list(get_record(value), "messages"))
 
 
 def build_conversation(value: object) -> Conversation:
@@ -62,6 +74,19 @@ def build_conversation(value: object) -> Conversation:
         if (message := _build_message(row, name, has_thoughts, skipped)) is not None
     ]
     return Conversation(name, messages, title=name, skipped=+skipped, owner=PERSON)
+
+
+def build_list(rows: Sequence[object]) -> Conversation:
+    """Build the conversation of the messages that the API lists, from the first or from the last on."""
+    records = [row for row in rows if isinstance(row, dict)]
+    skipped = Counter({"broken messages": len(rows) - len(records)})
+    messages = [message for row in records if (message := _build_listed(row, skipped)) is not None]
+    times = [message.said_at for message in messages if message.said_at is not None]
+    if times and times[0] > times[-1]:
+        messages.reverse()
+    agent = next((name for row in records if (name := get_text(row, "agent_id"))), "")
+    beginning = hash_parts(messages[0].said_at, messages[0].text)[:8] if messages else "messages"
+    return Conversation(agent or beginning, messages, skipped=+skipped, owner=PERSON, assistant=NAME, namespace="listed")
 
 
 def build_note(agent: Record, blocks: Sequence[Record], conversation: Conversation) -> NewUnit | None:
@@ -96,6 +121,20 @@ def _build_message(row: Record, name: str, has_thoughts: bool, skipped: Counter[
     else:
         skipped["messages of unknown kinds"] += 1
     return None
+
+
+def _build_listed(row: Record, skipped: Counter[str]) -> Message | None:
+    """Return a message of the API; None, and counted, for another entry."""
+    kind = get_text(row, "message_type")
+    is_user = kind == "user_message"
+    if not is_user and kind != "assistant_message":
+        skipped[_LISTED_KINDS.get(kind, "messages of unknown kinds")] += 1
+        return None
+    text, time = _read_event(_read_content(row), skipped) if is_user else (_read_content(row), None)
+    if not text:
+        return None
+    speaker = get_text(row, "name") or (PERSON if is_user else NAME)
+    return Message(text, "user" if is_user else "assistant", speaker, parse_iso(row.get("date")) or time)
 
 
 def _read_content(row: Record) -> str:
@@ -146,3 +185,9 @@ def _is_agent_file(file: ExportFile) -> bool:
             "agent_type",
         } or "blocks" in head
     return {"agent_type", "core_memory", "messages"} <= head.keys()
+
+
+def _is_list(file: ExportFile) -> bool:
+    head = file.head
+    rows = head if isinstance(head, list) else get_list(get_record(head), "messages")
+    return any({"message_type", "id"} <= get_record(row).keys() for row in rows)

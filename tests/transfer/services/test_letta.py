@@ -61,3 +61,18 @@ def test_a_broken_agent_leaves_the_others(tmp_path: Path) -> None:
     value = {**LETTA, "agents": [AGENT, {"name": "Ben", "messages": 1}]}
     *_, broken = read_entries("letta", tmp_path, {"a.af": plain(value)})
     assert broken == BrokenConversation("Ben", "the agent has no list of messages")
+
+
+def test_the_messages_of_an_agent_are_read_from_a_list_of_the_api(tmp_path: Path) -> None:
+    rows = [
+        {"id": "m3", "date": "2025-06-02T20:02:01Z", "message_type": "assistant_message", "content": "The blue one."},
+        {"id": "m2", "date": "2025-06-02T20:02:01Z", "message_type": "reasoning_message", "reasoning": "Hm."},
+        {"id": "m1", "date": "2025-06-02T20:02:00Z", "message_type": "user_message", "content": "Which door?"},
+        7,
+    ]
+    for name, value in (("a.json", rows), ("b.json", {"messages": rows})):
+        (conversation,) = read_entries("letta", tmp_path / name, {name: plain(value)})
+        assert isinstance(conversation, Conversation)
+        assert shown(conversation) == [("user", "Which door?"), ("assistant", "The blue one.")]
+        assert times(conversation) == ["2025-06-02T20:02:00+00:00", "2025-06-02T20:02:01+00:00"]
+        assert conversation.skipped == {"thoughts": 1, "broken messages": 1}
