@@ -85,8 +85,8 @@ def build_list(rows: Sequence[object]) -> Conversation:
     if times and times[0] > times[-1]:
         messages.reverse()
     agent = next((name for row in records if (name := get_text(row, "agent_id"))), "")
-    beginning = hash_parts(messages[0].said_at, messages[0].text)[:8] if messages else "messages"
-    return Conversation(agent or beginning, messages, skipped=+skipped, owner=PERSON, assistant=NAME, namespace="listed")
+    id = agent or (hash_parts(messages[0].said_at, messages[0].text)[:8] if messages else "messages")
+    return Conversation(id, messages, skipped=+skipped, owner=PERSON, assistant=NAME, namespace="listed")
 
 
 def build_note(agent: Record, blocks: Sequence[Record], conversation: Conversation) -> NewUnit | None:
