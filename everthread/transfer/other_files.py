@@ -33,6 +33,8 @@ _PAGE_REMEDIES = (  # by what the page of a service has
     (b"chatlog__", "export the channel with DiscordChatExporter again in the format JSON"),
     (b'content="Everthread"', "export the bank again as JSON Lines (everthread export)"),
 )
+_META_FOLDER = "/messages/inbox/"  # of chats in an export of Messenger or Instagram
+_META_REMEDY = "request the export from Meta again in the format JSON, which is not its default"
 _OTHER_PAGE = "export the chat again as JSON or text, if the service offers that"
 _TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".numbers")
 
@@ -57,7 +59,9 @@ def check_is_chat(path: Path, export: Export) -> None:
             what, remedy = f"this is {archive}, not text", "unpack it and import the file inside"
             raise file_error(path, "", what, remedy, reason="packed-file")
         if _PAGE.match(head):
-            remedy = next((remedy for mark, remedy in _PAGE_REMEDIES if mark in head), _OTHER_PAGE)
+            is_of_meta = _META_FOLDER in f"/{file.name}"
+            named = (remedy for mark, remedy in _PAGE_REMEDIES if mark in head)
+            remedy = _META_REMEDY if is_of_meta else next(named, _OTHER_PAGE)
             if is_alone or remedy != _OTHER_PAGE:
                 place = "" if is_alone else file.name
                 what = "this is a web page, which can't be imported"

@@ -65,3 +65,13 @@ def test_the_web_pages_of_a_service_in_a_folder_are_pointed_out(tmp_path: Path) 
     (tmp_path / "messages.html").write_bytes(PAGE % b"<title>Exported Data</title>")
     with pytest.raises(BadFile, match=r"messages\.html: this is a web page, which can't be imported; export the chat "):
         open_reader(tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["your_facebook_activity", "your_instagram_activity"])
+def test_an_export_of_meta_in_web_pages_is_to_be_requested_in_json(tmp_path: Path, folder: str) -> None:
+    with zipfile.ZipFile(path := tmp_path / "meta.zip", "w") as archive:
+        archive.writestr("start_here.html", PAGE % b"")
+        archive.writestr(f"{folder}/messages/inbox/tom_1/message_1.html", PAGE % b"<title>Tom</title>")
+    what = r"message_1\.html: this is a web page, which can't be imported; request the export from Meta again in the "
+    with pytest.raises(BadFile, match=f"{what}format JSON"):
+        open_reader(path)
