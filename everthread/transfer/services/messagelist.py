@@ -140,7 +140,14 @@ def _find_messages(record: Record) -> Sequence[object] | None:
 
 def _is_message(value: object) -> bool:
     record = get_record(value)
-    return bool(get_text(record, *_TEXTS) and get_text(record, *_SENDERS)) and _OF_OTHERS.isdisjoint(record)
+    return bool(get_text(record, *_TEXTS) and _find_sender(record)) and _OF_OTHERS.isdisjoint(record)
+
+
+def _find_sender(record: Record) -> str:
+    """Return the name of the sender, who may be an object with a name; "" without one, and for one of Discord."""
+    senders = (get_record(record, name) for name in _SENDERS)
+    names = (get_text(sender, "name", "display_name", "username") for sender in senders if "isBot" not in sender)
+    return get_text(record, *_SENDERS) or next(filter(None, names), "")
 
 
 def _build_message(value: object, tz: tzinfo, skipped: Counter[str]) -> Message | None:
@@ -150,7 +157,7 @@ def _build_message(value: object, tz: tzinfo, skipped: Counter[str]) -> Message 
     if not text:
         skipped["messages without text" if isinstance(value, dict) else "broken messages"] += 1
         return None
-    sender = get_text(record, *_SENDERS) or PERSON
+    sender = _find_sender(record) or PERSON
     role = "user" if is_person(sender) else ROLES.get(sender.casefold())
     if role in ("system", "tool"):
         skipped["instructions" if role == "system" else "results of tools"] += 1

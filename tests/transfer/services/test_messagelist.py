@@ -31,6 +31,7 @@ def shown(source: CheckedFile) -> list[tuple[str, str, str | None]]:
         [ANN, BOB],
         [BOB, ANN],
         {"messages": [ANN, BOB], "exported": "2026"},
+        [{**ANN, "sender": {"name": "Ann", "id": 1}}, {**BOB, "sender": {"id": 2, "username": "Bob"}}],
         {"conversation": [ANN, BOB]},
         [{"id": 1, "title": "Doors", "dialogue": [ANN, BOB]}],
         {"version": 2, "sessions": [{"session_id": "s1", "turns": [ANN, BOB]}]},
