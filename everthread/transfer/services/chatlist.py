@@ -31,7 +31,7 @@ from everthread.types import Role
 NAME, PERSON = "assistant", "user"
 
 _LISTS = ("conversations", "chats", "threads", "sessions", "chat-sessions", "data.chats", "data.conversations")
-_MESSAGES = ("messages", "conversations", "chunks")  # members of a conversation, the last in AI Studio
+_MESSAGES = ("messages", "conversations", "contents", "chunks")  # members of a conversation, the last in AI Studio
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("user", "human", "prompt", "you"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model", "gpt", "chatgpt", "response"), "assistant"),

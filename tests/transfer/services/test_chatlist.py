@@ -61,6 +61,12 @@ def test_messages_are_read_in_the_forms_of_many_programs(messages: list[dict[str
     assert shown(build_conversation({name: messages})) == DOORS
 
 
+def test_a_conversation_may_be_in_the_form_of_geminis_api(tmp_path: Path) -> None:
+    contents = [{"role": role.replace("assistant", "model"), "parts": [{"text": text}]} for role, text in DOORS]
+    source = check(tmp_path, {"contents": contents, "generationConfig": {}})
+    assert [(line.role, line.text) for line in source.read()] == DOORS
+
+
 @pytest.mark.parametrize("path", ["", "conversations", "chats", "threads", "data.chats"])
 def test_the_list_of_conversations_may_be_a_member(tmp_path: Path, path: str) -> None:
     value: Any = [{"id": "1", "title": "Doors", "messages": TRAINING[1]["messages"]}]
