@@ -32,10 +32,10 @@ _COLUMNS = {  # by what they have; of several, the first that a table has
         *("absender", "remitente", "expéditeur", "auteur", "送信者", "发送者", "发送人", "发件人", "昵称"),
     ),
     "time": (
-        *("time", "timestamp", "date", "datetime", "created_at", "sent_at", "date sent"),
+        *("time", "timestamp", "date", "datetime", "created_at", "sent_at", "date sent", "message date"),
         *("zeit", "datum", "fecha", "hora", "heure", "日時", "时间", "发送时间", "日期"),
     ),
-    "conversation": ("conversation", "conversation_id", "chat", "thread", "session", "channel"),
+    "conversation": ("conversation", "conversation_id", "chat", "thread", "session", "chat session", "channel"),
 }
 _EARLIEST = datetime.min.replace(tzinfo=UTC)  # of a message without a time
 

@@ -54,6 +54,14 @@ def test_conversations_may_be_mixed_and_words_may_be_long(tmp_path: Path) -> Non
     assert [row[2] for row in read_table(tmp_path, text)] == ["hi", "bye", words.strip()]
 
 
+def test_messages_without_a_sender_are_those_of_the_person(tmp_path: Path) -> None:
+    rows = "Bob,2024-05-06 18:05:00,Incoming,Bob,hi\nBob,2024-05-06 18:06:00,Outgoing,,yes\n"
+    assert read_table(tmp_path, f"Chat Session,Message Date,Type,Sender Name,Text\n{rows}") == [
+        ("user", "Bob", "hi", "2024-05-06T18:05:00+00:00"),
+        ("user", "user", "yes", "2024-05-06T18:06:00+00:00"),
+    ]
+
+
 def test_who_is_called_me_gets_the_name_of_the_person(tmp_path: Path) -> None:
     (tmp_path / "talk.csv").write_text(
         "Timestamp,From,Text\n2024-05-06,Me,hi\n2024-05-06,Rep,hello\n", encoding="utf-8"
