@@ -52,8 +52,8 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
             if (note := build_note(get_record(agent), get_records(value, "blocks"), conversation)) is not None:
                 yield note
     for file in filter(_is_list, export.files):
-        value = file.load()
-        yield build_list(value if isinstance(value, list) else get_list(get_record(value), "messages"))
+        listed = file.load()
+        yield build_list(listed if isinstance(listed, list) else get_list(get_record(listed), "messages"))
 
 
 def build_conversation(value: object) -> Conversation:
