@@ -33,6 +33,7 @@ from everthread.transfer.transcript_styles import is_person
 _LISTS = ("conversations", "chats", "threads", "sessions", "dialogues", "dialogs")
 _MESSAGES = ("messages", "conversation", "dialogue", "dialog", "turns", "chat", "history", "utterances", "log")
 _SENDERS = ("sender", "speaker", "from", "author", "name", "username")
+_CERTAIN_SENDERS = 4  # the others may be names of something else, such as files, where there is no time
 _TEXTS = ("text", "content", "message", "utterance", "body")
 _TIMES = (
     *("timestamp", "time", "date", "datetime", "date_time", "created_at", "createdAt", "sent_at", "said_at", "ts"),
@@ -140,7 +141,8 @@ def _find_messages(record: Record) -> Sequence[object] | None:
 
 def _is_message(value: object) -> bool:
     record = get_record(value)
-    return bool(get_text(record, *_TEXTS) and _find_sender(record)) and _OF_OTHERS.isdisjoint(record)
+    has_sender = any(name in record for name in _SENDERS[:_CERTAIN_SENDERS]) or any(name in record for name in _TIMES)
+    return bool(has_sender and get_text(record, *_TEXTS) and _find_sender(record)) and _OF_OTHERS.isdisjoint(record)
 
 
 def _find_sender(record: Record) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from everthread.errors import ConfigError
 from everthread.memory import Memory
 from everthread.transfer.importing import CheckedFile, check_file, import_lines
 
@@ -87,3 +88,11 @@ def test_a_longer_list_adds_its_new_messages_alone(tmp_path: Path, memory: Memor
     assert import_lines(memory, check(tmp_path, earlier))["added"] == 1
     assert import_lines(memory, check(tmp_path, [ANN, BOB]))["added"] == 1
     assert import_lines(memory, check(tmp_path, [BOB, ANN], "copy.json"))["added"] == 0
+
+
+def test_named_texts_without_a_time_are_no_messages(tmp_path: Path) -> None:
+    (tmp_path / "files.json").write_text(json.dumps([{"name": "a.md", "content": "Doors"}]), encoding="utf-8")
+    with pytest.raises(ConfigError, match="unrecognised JSON"):
+        check_file(tmp_path / "files.json")
+    talk = [{"name": "Ann", "content": "Which door?", "time": "2024-05-06 18:05"}]
+    assert shown(check(tmp_path, talk)) == SHOWN[:1]
