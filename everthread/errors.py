@@ -29,10 +29,11 @@ type has a reason as well, for which the page has a text in their language.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 FLAGS = frozenset({"force"})  # options that are on or off
@@ -193,3 +194,19 @@ class LLMRejected(ModelError):
 
 class ScribeFailed(ModelError):
     """A model's answer to a scribe can't be parsed."""
+
+
+@contextmanager
+def raised_as(error_class: type[ModelError], name: str) -> Iterator[None]:
+    """Raise what a model's client or framework raises as an error of Everthread; its own errors stay what they are.
+
+    Args:
+        error_class: the class of the error.
+        name: the model that is used.
+    """
+    try:
+        yield
+    except EverthreadError:
+        raise
+    except Exception as error:
+        raise error_class(f"{name} failed: {type(error).__name__}: {error}") from error

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from hardship.embedders import Moody
@@ -32,7 +33,7 @@ from everthread.recall.types import Query
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import Vectors
+from everthread.types import Vector, Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 INDIA = timezone(timedelta(hours=5, minutes=30))
@@ -853,6 +854,36 @@ def test_lines_stored_without_an_embedder_are_found_by_keyword(
         assert (memory.stats().lines, memory.stats().pending, memory.stats().vectors) == (3, 3, {})
         assert memory.store.check("alice") == []
     assert "run reindex later: moody did not answer within 10 s" in caplog.text
+
+
+class Unreachable(Moody):
+    """An embedder whose client raises errors of its own while the server is down."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.down:
+            raise httpx.ConnectError("connection refused")
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        if self.down:
+            raise httpx.ConnectError("connection refused")
+        return super().embed_query(text)
+
+
+def test_a_line_is_stored_and_found_whatever_error_an_embedder_raises(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    embedder = Unreachable()
+    embedder.down = True
+    with open_memory(tmp_path, embedder=embedder) as memory, caplog.at_level(logging.WARNING):
+        memory.observe("The ferry to Naxos leaves at noon.")
+        assert memory.recall("ferry Naxos")[0].line.seq == 1
+        assert memory.context("When does the ferry to Naxos leave?").lines
+        with pytest.raises(EmbedderUnavailable, match="moody failed: ConnectError: connection refused"):
+            memory.reindex()
+        embedder.down = False
+        assert memory.reindex() == 1
+    assert "run reindex later: moody failed: ConnectError: connection refused" in caplog.text
 
 
 def test_vectors_of_nan_are_not_stored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

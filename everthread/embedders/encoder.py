@@ -28,7 +28,6 @@ log = logging.getLogger("everthread")
 
 COOLDOWN_S = 30.0  # an embedder that failed is not called for this long, so that lines are stored without a delay
 BLANK = "…"  # embedded in place of a line without text; its vector is close to no other
-FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder: torch raises RuntimeError, sockets raise OSError
 
 
 class Encoder:
@@ -64,8 +63,7 @@ class Encoder:
             For each text the vectors of its pieces, and the codes of its first words.
 
         Raises:
-            ModelError: the embedder fails, or returns vectors of a wrong shape. It may also raise RuntimeError and
-                OSError (`FAILURES`).
+            ModelError: the embedder fails, or returns vectors of a wrong shape.
         """
         pieces_by_text = [split_for_embedding(self._make_readable(text) or text) or [BLANK] for text in texts]
         all_pieces = [piece for pieces in pieces_by_text for piece in pieces]
@@ -88,7 +86,7 @@ class Encoder:
             return None
         try:
             return self.embed(texts)
-        except FAILURES as error:
+        except ModelError as error:
             self._start_cooldown(error)
             return None
 
@@ -127,7 +125,7 @@ class Encoder:
             # Afterwards, because one text times out sooner than many.
             self.state.scale = self.state.scale or measure_calibration(self.embedder, vector.shape[-1])
             return EmbeddedQuestion(vector, tokens)
-        except FAILURES as error:
+        except ModelError as error:
             self._start_cooldown(error)
             return None
 
@@ -156,7 +154,7 @@ class Encoder:
         """Return an encoder of the same model and state that embeds questions only until a deadline."""
         return _TimedEncoder(self.embedder, self.state, deadline)
 
-    def _start_cooldown(self, error: Exception) -> None:
+    def _start_cooldown(self, error: ModelError) -> None:
         self.state.retry_at = time.monotonic() + COOLDOWN_S
         log.warning("embedder failed; lines are stored and found by their words, run reindex later: %s", error)
 

@@ -1,4 +1,8 @@
-"""Checks the shapes of an embedder's vectors, and compares texts with several vectors by their nearest pair."""
+"""Calls an embedder, checks its vectors, and compares texts with several vectors by their nearest pair.
+
+An embedder of the caller's own may raise the errors of any client or framework. Here they become EmbedderUnavailable,
+so that a line is stored whatever happens to its vector.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from everthread.common.tracing import traced
 from everthread.embedders.base import Embedder
 from everthread.embedders.token_vectors import QuestionTokens, gives_tokens
-from everthread.errors import ModelError
+from everthread.errors import EmbedderUnavailable, ModelError, raised_as
 from everthread.types import TokenCodes, Vector, Vectors
 
 MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 vectors of a line, which has up to 32 pieces
@@ -19,9 +23,11 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Return the E vectors of each text: (N, E, D).
 
     Raises:
-        ModelError: the embedder returned another shape, NaN or infinity.
+        ModelError: the embedder failed, or returned another shape, NaN or infinity.
     """
-    return _check_texts(embedder, np.asarray(embedder.embed(texts), np.float32), len(texts))
+    with raised_as(EmbedderUnavailable, embedder.name):
+        vectors = np.asarray(embedder.embed(texts), np.float32)
+    return _check_texts(embedder, vectors, len(texts))
 
 
 @traced("everthread.embed", texts=lambda embedded: len(embedded[0]))
@@ -29,11 +35,12 @@ def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[V
     """Return the E vectors of each text, (N, E, D), and the codes of each text's words; none if it gives none.
 
     Raises:
-        ModelError: the embedder returned vectors of another shape, NaN or infinity.
+        ModelError: the embedder failed, or returned vectors of another shape, NaN or infinity.
     """
     if not gives_tokens(embedder):
         return embed_texts(embedder, texts), []
-    vectors, codes = embedder.embed_with_tokens(texts)
+    with raised_as(EmbedderUnavailable, embedder.name):
+        vectors, codes = embedder.embed_with_tokens(texts)
     return _check_texts(embedder, np.asarray(vectors, np.float32), len(texts)), codes
 
 
@@ -55,9 +62,11 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     """Return the vector of a question (D,), or its Q vectors (Q, D).
 
     Raises:
-        ModelError: the embedder returned another shape, NaN or infinity.
+        ModelError: the embedder failed, or returned another shape, NaN or infinity.
     """
-    return _check_question(embedder, np.asarray(embedder.embed_query(text), np.float32))
+    with raised_as(EmbedderUnavailable, embedder.name):
+        vector = np.asarray(embedder.embed_query(text), np.float32)
+    return _check_question(embedder, vector)
 
 
 @traced("everthread.embed_question")
@@ -65,11 +74,12 @@ def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, Q
     """Return the vector of a question, (D,) or (Q, D), and the vectors of its words; None if it gives none.
 
     Raises:
-        ModelError: the embedder returned a vector of another shape, NaN or infinity.
+        ModelError: the embedder failed, or returned a vector of another shape, NaN or infinity.
     """
     if not gives_tokens(embedder):
         return embed_question(embedder, text), None
-    vector, tokens = embedder.embed_query_with_tokens(text)
+    with raised_as(EmbedderUnavailable, embedder.name):
+        vector, tokens = embedder.embed_query_with_tokens(text)
     return _check_question(embedder, np.asarray(vector, np.float32)), tokens
 
 

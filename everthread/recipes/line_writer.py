@@ -14,8 +14,7 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.bank.line_validation import check_lines, clean_lines
 from everthread.bank.line_versions import find_correction
 from everthread.common.keys import META_REPLACES
-from everthread.embedders.encoder import FAILURES
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import EverthreadError, ModelError, NotFound, raised_as
 from everthread.recall.reader import BankReader
 from everthread.recipes.base import Recipe
 from everthread.stores.errors import missing_line_error
@@ -209,10 +208,15 @@ class LineWriter:
         return self.write(recipe, clean_lines(branch.copies), replacing=sorted(discarded), chained=True)
 
     def update_units(self, recipe: Recipe) -> None:
-        """Let a recipe update the units that derive from lines. If it fails, the next line or query completes it."""
+        """Let a recipe update the units that derive from lines. If it fails, the next line or query completes it.
+
+        A recipe of the caller's own may raise any error. The lines are stored by then: a caller who gets an error and
+        tries again would store them twice.
+        """
         try:
-            recipe.update(self._reader)
-        except (EverthreadError, *FAILURES) as error:
+            with raised_as(ModelError, f"recipe {recipe.name}"):
+                recipe.update(self._reader)
+        except EverthreadError as error:
             log.warning("recipe %s could not update its units yet: %s", recipe.name, error)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from everthread.embedders import shapes
-from everthread.errors import ModelError
+from everthread.errors import ModelError, raised_as
 from everthread.llms.names import open_llm
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
@@ -180,7 +180,7 @@ class Packabby(Recipe):
             embedder = reader.encoder.embedder
             try:
                 vectors = reader.call_model(lambda: shapes.embed_texts(embedder, self.decoys), None)
-            except (ModelError, RuntimeError, OSError) as error:
+            except ModelError as error:
                 log.warning("a summary is recalled without comparing it with the decoys: %s", error)
                 return None
             if vectors is not None:
@@ -197,7 +197,8 @@ class Packabby(Recipe):
         if (scribe := self.scribe or self._get_judge()) is None:
             return True
         try:
-            return reader.call_model(lambda: scribe.is_relevant(query, text), True)
+            with raised_as(ModelError, "the scribe"):
+                return reader.call_model(lambda: scribe.is_relevant(query, text), True)
         except ModelError as error:
             log.info("a summary is recalled because judging it failed: %s", error)
             return True

@@ -11,8 +11,8 @@ from pathlib import Path
 from everthread import factory
 from everthread.common.keys import SETTING_SCRIBE
 from everthread.embedders.base import Embedder
-from everthread.embedders.encoder import FAILURES
-from everthread.errors import ConfigError, NotFound
+from everthread.embedders.shapes import embed_question
+from everthread.errors import ConfigError, ModelError, NotFound
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
@@ -93,8 +93,8 @@ class Services:
     def warm_up(self) -> None:
         """Prepare the language model and the embedder, so that the first reply need not wait for them."""
         self.llms.warm_up()
-        with suppress(*FAILURES):  # the first reply reports it
-            self.embedder.embed_query("hello")
+        with suppress(ModelError):  # the first reply reports it
+            embed_question(self.embedder, "hello")
 
     def get_scribe(self, name: str | None = None) -> Scribe:
         """Return a scribe.

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from everthread import BadLine, Filter, Line, Memory, NewLine
 from everthread.bank.line_versions import find_versions
 from everthread.common.keys import META_CORRECTS, META_REPLACES, SETTING_PINNED
+from everthread.recall.reader import BankReader
+from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 from everthread.testing import HashEmbedder
@@ -261,3 +263,19 @@ def test_no_line_is_stored_if_one_of_many_puts_has_no_key(bank: Memory) -> None:
     with pytest.raises(BadLine, match="needs the key of both"):
         bank.observe_many([NewLine("One.", key="k"), NewLine("Two.")], replace=True)
     assert bank.stats().lines == 0
+
+
+class Unsteady(Default):
+    """A recipe of the caller's own whose update raises an error of its own."""
+
+    def update(self, reader: BankReader) -> None:
+        raise KeyError("chunks")
+
+
+def test_a_line_is_stored_once_whatever_error_a_recipe_raises_after_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64), recipe=Unsteady()) as memory:
+        assert memory.observe("Mia lives in Porto.").seq == 1
+        assert current(memory) == [(1, "Mia lives in Porto.", None)]
+    assert "recipe default could not update its units yet: recipe default failed: KeyError: 'chunks'" in caplog.text

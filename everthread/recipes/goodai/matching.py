@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from everthread.embedders import names
-from everthread.errors import BadInput, ConfigError, ModelError
+from everthread.errors import BadInput, ConfigError, ModelError, raised_as
 from everthread.recall.rerank.names import EMBEDDER_PREFIX, open_matcher
 
 
@@ -60,7 +60,8 @@ def predict_confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> l
     Raises:
         ModelError: it fails, or doesn't return a probability for each text.
     """
-    confidences = [float(value) for value in matcher.predict([(query, text) for text in texts])] if texts else []
+    with raised_as(ModelError, "the matcher"):
+        confidences = [float(value) for value in matcher.predict([(query, text) for text in texts])] if texts else []
     if len(confidences) != len(texts) or not all(math.isfinite(value) and 0 <= value <= 1 for value in confidences):
         raise ModelError(
             f"the matcher returned {len(confidences)} numbers for {len(texts)} texts: {confidences[:4]}; expected one "

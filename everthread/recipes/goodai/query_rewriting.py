@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from everthread.common.keys import META_REWRITTEN
-from everthread.errors import EverthreadError
+from everthread.errors import EverthreadError, ModelError, raised_as
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query
 from everthread.scribes.base import Scribe
@@ -53,8 +53,9 @@ class Rewriter:
             return otherwise
         try:
             self._scribe = self._scribe or self._open_scribe()
-            return rewrite(self._scribe)
-        except (EverthreadError, RuntimeError, OSError) as error:
+            with raised_as(ModelError, "the scribe"):
+                return rewrite(self._scribe)
+        except EverthreadError as error:
             self._retry_at = time.monotonic() + COOLDOWN_S
             log.warning("questions and chunks are not rewritten for %.0f s: %s", COOLDOWN_S, error)
             return otherwise

@@ -235,7 +235,7 @@ class GoodAI(Recipe):
             return pool
         try:
             confidences = predict_confidences(self._matching, query, [candidate.text for _, candidate in pool])
-        except (EverthreadError, RuntimeError, OSError) as error:
+        except EverthreadError as error:
             log.warning("chunks are ordered only by distance because the matcher failed: %s", error)
             return pool
         rated = [

@@ -24,7 +24,7 @@ import numpy as np
 
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
-from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError
+from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, raised_as
 from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, cutting, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
@@ -50,7 +50,6 @@ from everthread.types import Line, Metadata, Vectors, now
 log = logging.getLogger("everthread")
 
 NONE = "none"  # in place of an embedder's name, for a memory that finds chunks by their words
-EMBEDDER_FAILURES = (EmbedderUnavailable, RuntimeError, OSError)  # torch raises RuntimeError, sockets raise OSError
 RERANKING_K_FACTOR = 10.0  # candidates per requested passage, if candidates are scored again
 VERSION = 1  # of the saved state
 BATCH_CHUNKS = 256  # embedded at a time
@@ -406,7 +405,8 @@ class TextMemory:
         """Embed the waiting chunks in batches; if the embedder fails, the finished batches stay."""
         while ids := list(islice(self._waiting, BATCH_CHUNKS)):
             texts = [self._queue.chunk(id).text for id in ids]
-            vectors = np.asarray(embedder.embed(texts), np.float32)
+            with raised_as(EmbedderUnavailable, embedder.name):
+                vectors = np.asarray(embedder.embed(texts), np.float32)
             if len(vectors) != len(ids) or vectors.ndim not in (2, 3):
                 raise ModelError(
                     f"{embedder.name} returned vectors of shape {vectors.shape} for {len(ids)} texts; expected "
@@ -446,7 +446,7 @@ class TextMemory:
         try:
             self._embed(self._embedder)
             found = self._vectors.search(self._embed_query(self._embedder, query, is_rewritten))
-        except EMBEDDER_FAILURES as error:
+        except EmbedderUnavailable as error:
             log.warning("passages are found by their words because the embedder failed: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
@@ -455,7 +455,8 @@ class TextMemory:
         """Embed a query, and beside one that was not rewritten the sentence that asks: (Q, D)."""
         question = find_question(query) if self._question_vector and not is_rewritten else query
         texts = [query] if question in ("", query.strip()) else [query, question]
-        return np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts])
+        with raised_as(EmbedderUnavailable, embedder.name):
+            return np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts])
 
     def _search_words(self, query: str) -> Iterable[tuple[int, float | None, float]]:
         for id in self._queue.ids():
