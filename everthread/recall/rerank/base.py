@@ -27,12 +27,15 @@ from everthread.types import Hit, Line, Unit
 
 
 class Reranker(Protocol):
-    """Reorders hits. It may leave some out, but adds none and changes no line."""
+    """Reorders hits. It may leave some out, but adds none and changes no line.
+
+    If it raises an error, hits keep their order.
+    """
 
     @property
     def name(self) -> str: ...
 
-    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+    def rerank(self, query: str, hits: Sequence[Hit], /) -> list[Hit]:
         """Return the hits, best first, each with this reranker's number among its signals."""
         ...
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from everthread import config
 from everthread.common.fork_safety import Lock
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
-from everthread.embedders.encoder import FAILURES
-from everthread.errors import BadInput, ConfigError
+from everthread.errors import BadInput, ConfigError, ModelError, raised_as
 from everthread.llms.names import open_llm
 from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Reranker
 from everthread.recall.rerank.models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
@@ -53,11 +52,13 @@ class RerankerOpener:
 
         Raises:
             ConfigError: the name is unknown.
-            BadInput: the object has no `rerank`.
+            BadInput: the object has no `rerank`, or no name.
         """
         if not isinstance(spec, str):
             if not callable(getattr(spec, "rerank", None)):
                 raise BadInput(f"invalid reranker {type(spec).__name__}: it has no rerank(query, hits); expected one")
+            if not isinstance(getattr(spec, "name", None), str):
+                raise BadInput(f"invalid reranker {type(spec).__name__}: it has no name; give it one, a str")
             return spec
         if spec in NO_RERANKING:
             return None
@@ -113,7 +114,19 @@ def rerank_hits(reranker: Reranker | None, query: str, hits: Sequence[Hit]) -> l
     if reranker is None or not hits:
         return list(hits)
     try:
-        return reranker.rerank(query, hits)
-    except FAILURES as error:
+        with raised_as(ModelError, "rerank"):
+            return _check_hits(reranker.rerank(query, list(hits)), hits)
+    except ModelError as error:
         log.warning("hits keep their order, because %s failed: %s", reranker.name, error)
         return list(hits)
+
+
+def _check_hits(returned: object, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits that a reranker returned as a list. Raises ModelError if they are not some of those it got."""
+    sources = [hit.source for hit in hits]
+    reranked: list[Hit] = []
+    for hit in returned if isinstance(returned, Iterable) else [returned]:
+        if not isinstance(hit, Hit) or hit.source not in sources:
+            raise ModelError(f"rerank returned {type(hit).__name__}; expected a list of the hits that it was given")
+        reranked.append(hit)
+    return reranked

@@ -100,6 +100,12 @@ def test_an_object_that_can_not_rerank_is_rejected(given: Any) -> None:
         open_reranker(given)
 
 
+def test_an_object_without_a_name_is_rejected() -> None:
+    nameless = type("Nameless", (), {"rerank": lambda self, query, hits: hits})
+    with pytest.raises(BadInput, match="invalid reranker Nameless: it has no name; give it one, a str"):
+        open_reranker(nameless())
+
+
 def test_the_reranker_chooses_from_more_hits_than_requested(memory: Memory) -> None:
     plain = memory.recall("When does the ferry sail?", 8)
     backwards = Backwards()
@@ -175,6 +181,41 @@ def test_hits_keep_their_order_while_the_reranker_fails(memory: Memory, caplog: 
     with caplog.at_level(logging.WARNING):
         assert memory.recall("ferry", 3, rerank=Down()) == memory.recall("ferry", 3)
     assert "hits keep their order, because down failed: the model is down" in caplog.text
+
+
+class Returning:
+    """A reranker of the caller's own that returns a given value, or raises a given error."""
+
+    name = "own"
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> Any:
+        if isinstance(self.value, Exception):
+            raise self.value
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (KeyError("results"), "own failed: rerank failed: KeyError: 'results'"),
+        (None, "own failed: rerank returned NoneType; expected a list of the hits that it was given"),
+        ([("a hit", 0.5)], "own failed: rerank returned tuple; expected"),
+    ],
+)
+def test_hits_keep_their_order_whatever_a_reranker_raises_or_returns(
+    memory: Memory, caplog: pytest.LogCaptureFixture, value: Any, reason: str
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert memory.recall("ferry", 3, rerank=Returning(value)) == memory.recall("ferry", 3)
+    assert reason in caplog.text
+
+
+def test_a_reranker_may_return_any_iterable_of_its_hits(memory: Memory) -> None:
+    hits = memory.recall("ferry", 3)
+    assert memory.recall("ferry", 3, rerank=Returning(iter(hits[::-1]))) == hits[::-1]
 
 
 def test_a_request_may_name_only_rerankers_that_load_no_model_of_its_choice() -> None:
