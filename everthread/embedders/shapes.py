@@ -16,6 +16,7 @@ from everthread.embedders.token_vectors import QuestionTokens, gives_tokens
 from everthread.errors import EmbedderUnavailable, ModelError, raised_as
 from everthread.types import TokenCodes, Vector, Vectors
 
+UNIT_TOLERANCE = 1e-2  # vectors that were rounded to half precision or to bytes are not scaled again
 MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 vectors of a line, which has up to 32 pieces
 
 
@@ -45,7 +46,7 @@ def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[V
 
 
 def _check_texts(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
-    """Return the vectors of `count` texts as (N, E, D). Raises ModelError."""
+    """Return the vectors of `count` texts as (N, E, D), of unit length. Raises ModelError."""
     per_text = vectors.shape[1] if vectors.ndim == 3 else 1
     is_valid = vectors.ndim in (2, 3) and len(vectors) == count and vectors.shape[-1] > 0
     if not is_valid or not 0 < per_text <= MAX_VECTORS_PER_TEXT:
@@ -55,7 +56,7 @@ def _check_texts(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
             "or use another embedder"
         )
     _check_finite(embedder, vectors)
-    return vectors.reshape(count, per_text, vectors.shape[-1])
+    return _scale_to_unit(vectors.reshape(count, per_text, vectors.shape[-1]))
 
 
 def embed_question(embedder: Embedder, text: str) -> Vector:
@@ -84,14 +85,26 @@ def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, Q
 
 
 def _check_question(embedder: Embedder, vector: Vector) -> Vector:
-    """Return the vector of a question as (D,) or (Q, D). Raises ModelError."""
+    """Return the vector of a question as (D,) or (Q, D), of unit length. Raises ModelError."""
     if vector.ndim not in (1, 2) or not vector.size:
         raise ModelError(
             f"{embedder.name} returned a vector of shape {vector.shape} for a question; expected (dimensions,) or "
             "(vectors, dimensions). Correct its `embed_query`, or use another embedder"
         )
     _check_finite(embedder, vector)
+    vector = _scale_to_unit(vector)
     return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
+
+
+def _scale_to_unit(vectors: Vectors) -> Vectors:
+    """Return vectors (…, D) of unit length, since a dot product is taken for their cosine; zeros stay zeros.
+
+    Vectors that have it are returned as they are, so that an embedder's numbers don't change in the last bit.
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)  # (…, 1)
+    if np.all(np.abs(lengths - 1) < UNIT_TOLERANCE):
+        return vectors
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def max_cosines(vectors: Vectors, question: Vector) -> Vector:

@@ -33,6 +33,21 @@ class Shaped(HashEmbedder):
         return np.full(self.question, 0.5, np.float32)
 
 
+class Scaled:
+    """An embedder whose vectors have other lengths than one."""
+
+    name, multilingual = "scaled", True
+
+    def __init__(self, model: HashEmbedder) -> None:
+        self.model = model
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.asarray(self.model.embed(texts) * (0.25 + len(texts[0])), np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return np.asarray(self.model.embed_query(text) * 0.04, np.float32)
+
+
 def test_several_vectors_per_text_or_question_form_one_array() -> None:
     several, one = Several(16), HashEmbedder(16)
     assert shapes.embed_texts(several, LINES).shape == (3, 3, 16)
@@ -47,6 +62,20 @@ def test_the_best_pair_of_vectors_determines_the_cosine() -> None:
     texts, question = shapes.embed_texts(model, LINES), shapes.embed_question(model, "Is there any cheese?")
     expected = [max(float(a @ b) for a in vectors for b in question) for vectors in texts]
     assert shapes.max_cosines(texts, question).tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("model", [HashEmbedder(16), Several(16)])
+def test_vectors_of_any_length_are_scaled_to_unit_length(model: HashEmbedder) -> None:
+    scaled = Scaled(model)
+    for texts in (LINES, ("",)):  # the hash of no word is a vector of zeros
+        assert shapes.embed_texts(scaled, texts) == pytest.approx(shapes.embed_texts(model, texts), abs=1e-6)
+    question = shapes.embed_question(model, "Where is it?")
+    assert shapes.embed_question(scaled, "Where is it?") == pytest.approx(question, abs=1e-6)
+
+
+def test_vectors_of_unit_length_keep_every_bit() -> None:
+    model = HashEmbedder(16)
+    assert np.array_equal(shapes.embed_texts(model, LINES)[:, 0], model.embed(LINES))
 
 
 @pytest.mark.parametrize("text", [(), (2, 2, 8), (0,), (129, 8)])
