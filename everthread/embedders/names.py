@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from reprlib import repr as shortly
 
 from everthread import config
 from everthread.config import Config
@@ -11,7 +12,7 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.embedders.remote import RemoteEmbedder
 from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
-from everthread.errors import ConfigError
+from everthread.errors import BadInput, ConfigError
 from everthread.llms.discovery import OPENAI_URL, get_openai_key
 from everthread.testing import HashEmbedder
 
@@ -35,6 +36,7 @@ def open_embedder(spec: Embedder | str | None = None, *, device: object = None) 
 
     Raises:
         ConfigError: the name is unknown, a key is missing, or a device is given for a model that doesn't run on torch.
+        BadInput: the object lacks a part of `Embedder`.
     """
     settings = config.load()
     if device is not None:
@@ -43,11 +45,30 @@ def open_embedder(spec: Embedder | str | None = None, *, device: object = None) 
         with config.name_source("embedder"):
             embedder = _open_named(settings.embedder, settings)
     else:
-        embedder = _open_named(spec, settings) if isinstance(spec, str) else spec
+        embedder = _open_named(spec, settings) if isinstance(spec, str) else _check_own(spec)
     if device is not None and not isinstance(embedder, SentenceTransformerEmbedder):
         raise ConfigError(
             f"invalid device {device!s}: {embedder.name} doesn't run on torch; only an embedder st:NAME takes a "
             "device (ONNX models run on the CPU, see `threads`; servers choose their own device)"
+        )
+    return embedder
+
+
+def _check_own(embedder: Embedder) -> Embedder:
+    """Return an embedder of the caller's own. Raises BadInput, before anything is stored, if it lacks a part."""
+    if isinstance(embedder, type):
+        name = embedder.__name__
+        raise BadInput(f"invalid embedder: got the class {name}; expected an object, such as {name}()")
+    kind = type(embedder).__name__
+    if missing := [part for part in ("name", "multilingual", "embed", "embed_query") if not hasattr(embedder, part)]:
+        raise BadInput(
+            f"invalid embedder {kind}: it has no {' and no '.join(missing)}; expected the attributes name and "
+            "multilingual and the methods embed(texts) and embed_query(text)"
+        )
+    if not isinstance(embedder.name, str) or not embedder.name.strip():
+        raise BadInput(
+            f"invalid name of the embedder {kind}: {shortly(embedder.name)}; expected a text that is another for each "
+            "model, since vectors of one name are compared"
         )
     return embedder
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from everthread import factory
@@ -7,8 +10,9 @@ from everthread.embedders.names import open_embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.embedders.remote import RemoteEmbedder
 from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
-from everthread.errors import ConfigError
+from everthread.errors import BadInput, ConfigError
 from everthread.testing import HashEmbedder
+from everthread.types import Vector, Vectors
 
 
 def test_st_is_short_for_sentence_transformers() -> None:
@@ -72,3 +76,40 @@ def test_a_device_for_a_model_without_torch_is_rejected(embedder: HashEmbedder |
 
 def test_the_library_and_the_command_line_accept_the_same_names() -> None:
     assert factory.open_embedder is open_embedder
+
+
+class Own:
+    """An embedder of the caller's own, with the attributes that it is given."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return HashEmbedder().embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return HashEmbedder().embed_query(text)
+
+
+def test_an_embedder_of_the_callers_own_is_used_as_it_is() -> None:
+    own: Any = Own(name="own", multilingual=False)
+    assert open_embedder(own) is own
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (
+            Own(),
+            "invalid embedder Own: it has no name and no multilingual; expected the attributes name and m",
+        ),
+        (Own(name="own"), "it has no multilingual; expected"),
+        (Own, r"got the class Own; expected an object, such as Own\(\)"),
+        (7, "invalid embedder int: it has no name and no multilingual and no embed and no embed_query"),
+        (Own(name=None, multilingual=True), "invalid name of the embedder Own: None"),
+        (Own(name=" ", multilingual=True), "invalid name of the embedder Own: ' '; expected a text"),
+    ],
+)
+def test_an_embedder_without_a_part_is_refused_when_it_is_opened(own: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        open_embedder(own)
