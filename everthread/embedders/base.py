@@ -9,9 +9,10 @@ from everthread.types import Vector, Vectors
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of unit length, so that a dot product is a cosine.
+    """Turns texts into vectors, which are compared by their cosine; those of another length than one are scaled.
 
-    Vectors of embedders with different names are never compared.
+    Vectors of embedders with different names are never compared. If a method raises an error, lines are stored without
+    vectors and found by their words. Methods may be called in several threads at once.
     """
 
     @property
@@ -22,10 +23,10 @@ class Embedder(Protocol):
         """True if the model understands languages other than English; otherwise such text is searched by its words."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit vector per text, in order: (N, D); or several per text: (N, E, D)."""
+    def embed(self, texts: Sequence[str], /) -> Vectors:
+        """Return one vector per text, in order: (N, D); or several per text: (N, E, D)."""
         ...
 
-    def embed_query(self, text: str) -> Vector:
+    def embed_query(self, text: str, /) -> Vector:
         """Return the vector of a question, which some models embed differently: (D,); or several: (Q, D)."""
         ...
