@@ -109,11 +109,16 @@ def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
 
     Raises:
         ConfigError: the name is unknown.
+        BadInput: the object can't be called.
     """
     if spec is None:
         with config.name_source("tokens"):
             return token_counters.open_counter(config.load().tokens)
-    return token_counters.open_counter(spec) if isinstance(spec, str) else spec
+    if isinstance(spec, str):
+        return token_counters.open_counter(spec)
+    if not callable(spec):
+        raise BadInput(f"invalid token counter {spec!r}; expected a name, such as estimate, or a function of a text")
+    return spec
 
 
 def open_recipe(

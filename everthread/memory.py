@@ -380,6 +380,7 @@ class Memory(TextSearch, BankUnits, BankFacts):
         reader = self.reader.within(validation.check_duration(deadline_s, "deadline_s"))
         validation.check_positive(budget, "budget")
         validation.check_relevance(min_relevance, "min_relevance")
+        validation.check_counter(count)
         if session is not None:
             validation.check_filter_name(session, "session")
         excluded = validation.check_seqs(exclude)

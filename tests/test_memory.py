@@ -469,6 +469,18 @@ def test_an_invalid_budget_is_rejected(zoo: Memory, budget: Any) -> None:
         zoo.context("giraffe", budget)
 
 
+@pytest.mark.parametrize("count", ["estimate", 5])
+def test_a_counter_that_can_not_be_called_is_rejected(zoo: Memory, count: Any) -> None:
+    with pytest.raises(BadQuery, match=f"count must be a function of a text, got {count!r}; Memory.open"):
+        zoo.context("giraffe", count=count)
+
+
+def test_a_counter_that_is_neither_a_name_nor_a_function_is_refused_when_a_bank_is_opened(tmp_path: Path) -> None:
+    five: Any = 5
+    with pytest.raises(BadInput, match="invalid token counter 5; expected a name, such as estimate, or a function"):
+        Memory.open("alice", store=tmp_path, embedder=HashEmbedder(), tokens=five)
+
+
 @pytest.mark.parametrize("min_relevance", ["x", -0.1, 1.5, float("nan")])
 def test_an_invalid_min_relevance_is_rejected(zoo: Memory, min_relevance: Any) -> None:
     with pytest.raises(BadQuery, match="min_relevance must be a relevance from 0 to 1, got"):

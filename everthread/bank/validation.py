@@ -25,6 +25,7 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.stores.json_text import storable_json
 from everthread.stores.limits import MAX_SEQ, check_storable
+from everthread.text.tokens import TokenCounter
 from everthread.types import JSONValue, Metadata, NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge
@@ -53,6 +54,16 @@ def check_positive(number: int, name: str) -> None:
     """
     if type(number) is not int or number < 1:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
+
+
+def check_counter(count: TokenCounter | None) -> None:
+    """Check a counter of tokens, which may be None.
+
+    Raises:
+        BadQuery: it can't be called.
+    """
+    if count is not None and not callable(count):
+        raise BadQuery(f"count must be a function of a text, got {count!r}; Memory.open(tokens=…) also takes a name")
 
 
 def check_page(after: int, limit: int | None) -> int:

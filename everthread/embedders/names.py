@@ -85,6 +85,8 @@ def strip_prefix(prefixes: tuple[str, ...], name: str) -> str | None:
 
 
 def _open_named(name: str, settings: Config) -> Embedder:
+    if not name.strip():  # otherwise the folder in which the program was started
+        raise ConfigError("the name of the embedder is empty; give one, such as minilm, or None for the configured one")
     if name == "minilm":
         return OnnxEmbedder(threads=settings.threads)
     if name == "hash":

@@ -113,3 +113,9 @@ def test_an_embedder_of_the_callers_own_is_used_as_it_is() -> None:
 def test_an_embedder_without_a_part_is_refused_when_it_is_opened(own: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         open_embedder(own)
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
+    with pytest.raises(ConfigError, match="the name of the embedder is empty; give one, such as minilm"):
+        open_embedder(name)
