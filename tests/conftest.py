@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 from needs import TESTS, module_needs, needs_of
 
 from everthread import Memory
-from everthread.embedders import onnx
 from everthread.factory import open_store
 from everthread.stores.base import Store
 from everthread.stores.sqlite import bank_file
@@ -180,14 +179,6 @@ def _no_wait_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(bank_file, "SYNCHRONOUS", "OFF")
         monkeypatch.setattr(os, "fsync", lambda _: None)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_shipped_model() -> Iterator[None]:
-    """Load the shipped model once, and not in each test that embeds with it."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(onnx, "_shipped", {})
         yield
 
 

@@ -10,13 +10,12 @@ import json
 import os
 import threading
 from collections import OrderedDict, deque
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +58,7 @@ class EmbedderConfig:
     vectors: int = 1  # of each text; models of version 0.1.0 have one
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class _Model:
     """A loaded model.
 
@@ -74,7 +73,7 @@ class _Model:
     projection: npt.NDArray[np.float32] | None
 
 
-_shipped: MutableMapping[str, _Model] = WeakValueDictionary()  # while an embedder uses it, others share it
+_shipped: dict[str, _Model] = {}  # all share it; kept, since it takes 30 MB, and loading it as long as ten requests
 _shipped_lock = Lock()
 
 
@@ -229,8 +228,8 @@ class OnnxEmbedder:
 
     def _load_shipped(self) -> _Model:
         with _shipped_lock:
-            model = _shipped.get(self._config.name) or self._read_model()
-            _shipped[self._config.name] = model
+            if (model := _shipped.get(self._config.name)) is None:
+                model = _shipped[self._config.name] = self._read_model()
         return model
 
     def _read_model(self) -> _Model:
