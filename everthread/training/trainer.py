@@ -24,6 +24,7 @@ from everthread.errors import BadInput
 from everthread.training.evaluation import Evaluation, evaluate
 from everthread.training.mining import Guide
 from everthread.training.model import TrainableModel
+from everthread.training.model_folder import replace_model
 from everthread.training.pairs import Pair, split_pairs
 
 MIN_PAIRS = 50  # of each part; fewer train or measure nothing
@@ -118,9 +119,7 @@ def train(
         after = evaluate(OnnxEmbedder(Path(scratch)), held_out)
         written = force or after.mrr >= before.mrr
         if written:
-            out.mkdir(parents=True, exist_ok=True)
-            for file in Path(scratch).iterdir():
-                (out / file.name).write_bytes(file.read_bytes())
+            replace_model(Path(scratch), out)
     return TrainingResult(name, str(out), len(training), before, after, written)
 
 
