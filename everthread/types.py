@@ -25,6 +25,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
 Metadata = Mapping[str, JSONValue]
 
+MAX_REPR_CHARS = 60  # of a text in the description of a hit
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineTokens:
@@ -311,6 +313,12 @@ class Hit:
     signals: Mapping[str, float]
     passage: tuple[Line, ...] = ()
     bank: str = ""
+
+    def __repr__(self) -> str:
+        """Return a short description, because a hit has two dozen signals and a passage."""
+        bank = f" of bank {self.bank!r}" if self.bank else ""
+        text = self.text if len(self.text) <= MAX_REPR_CHARS else f"{self.text[:MAX_REPR_CHARS]}…"
+        return f"<Hit: {self.kind} {self.seq}{bank}, relevance {self.relevance:.2f}, {text!r}>"
 
     @property
     def kind(self) -> str:
