@@ -151,7 +151,9 @@ class BankMoved(StoreError):
         is_arriving: whether this place has a copy, of which that place knows whether it is the bank by now.
     """
 
-    def __init__(self, message: str, bank: str, place: str, move: str = "", is_arriving: bool = False) -> None:
+    def __init__(
+        self, message: str, bank: str = "", place: str = "", move: str = "", is_arriving: bool = False
+    ) -> None:
         super().__init__(message)
         self.bank, self.place, self.move, self.is_arriving = bank, place, move, is_arriving
 

@@ -8,7 +8,7 @@ import pytest
 from everthread import errors
 from everthread.cli.common import to_flag
 from everthread.client.connection import build_error
-from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
+from everthread.errors import BadFile, BadInput, BankMoved, ConfigError, EverthreadError, LLMUnavailable, NotFound
 from everthread.server.problems import build_error_document
 
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
@@ -86,6 +86,14 @@ def test_braces_in_a_remedy_without_an_option_are_not_replaced() -> None:
     assert str(BadFile("no object", remedy='write {"text": "{option}"}')) == 'no object; write {"text": "{option}"}'
 
 
-def test_an_error_keeps_its_fields_when_it_is_pickled() -> None:
-    error = pickle.loads(pickle.dumps(FORMATLESS))
-    assert (str(error), error.option) == (str(FORMATLESS), "format")
+@pytest.mark.parametrize(
+    "error",
+    [
+        FORMATLESS,
+        BankMoved("bank 'ann' is in place 'b'", "ann", "b", move="7", is_arriving=True),
+        LLMUnavailable("http://10.0.0.1 is down", "the model is down"),
+    ],
+)
+def test_an_error_keeps_its_fields_when_it_is_pickled(error: EverthreadError) -> None:
+    received = pickle.loads(pickle.dumps(error))
+    assert (type(received), str(received), vars(received)) == (type(error), str(error), vars(error))
