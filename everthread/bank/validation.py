@@ -147,6 +147,19 @@ def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     return frozenset(seq for seq in map(int, seqs) if 1 <= seq <= MAX_SEQ)
 
 
+def check_bank_ids(banks: Collection[str]) -> list[str]:
+    """Check the ids of banks to search, and return them.
+
+    Raises:
+        BadQuery: they are not a collection of texts, or it is empty.
+    """
+    if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(bank, str) for bank in banks):
+        raise BadQuery(f"banks must be a list of banks' ids, got {shortly(banks)}")
+    if not banks:
+        raise BadQuery("banks names no bank; name one or several, or leave it out to search the memory's own")
+    return list(banks)
+
+
 def check_filter_name(name: str, what: str) -> str:
     """Check the name of a session or a speaker to look for, and return it as it is stored.
 

@@ -146,7 +146,7 @@ class Client(ClientFacts):
         """Return the k lines most relevant to the query, best first. See `Memory.recall`."""
         validation.check_positive(k, "k")
         body = {**self._encode_query(query, where, as_of, exclude), "k": k}
-        body |= {} if banks is None else {"banks": list(banks)}
+        body |= {} if banks is None else {"banks": validation.check_bank_ids(banks)}
         body |= {"facts": True} if facts else {}  # a server of 0.1.0 knows no facts
         return [decode.hit(item) for item in decode.items(self._request("POST", "recall", body=body))]
 
@@ -172,7 +172,7 @@ class Client(ClientFacts):
         validation.check_positive(budget, "budget")
         body = self._encode_query(query, where, as_of, exclude)
         body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
-        body |= {} if banks is None else {"banks": list(banks)}
+        body |= {} if banks is None else {"banks": validation.check_bank_ids(banks)}
         body |= {"deadline_s": validation.check_duration(deadline_s, "deadline_s"), "facts": facts}
         return decode.context(self._request("POST", "context", body=body))
 
@@ -213,7 +213,8 @@ class Client(ClientFacts):
         Returns:
             The reply, an iterator over its pieces; its `context` has the recalled lines.
         """
-        options = decode.encode_options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
+        names = validation.check_bank_ids(banks) if banks else None
+        options = decode.encode_options(sampling, model=model, recipe=recipe, budget=budget, banks=names)
         return RemoteReply(self._connection, self.bank, session, text, options)
 
     def end(self, session: str = "current", remember: bool | None = None) -> EndResult:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from reprlib import repr as shortly
 
 from everthread.bank import validation
-from everthread.errors import BadQuery, NotFound
+from everthread.errors import NotFound
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextLimits, Query, SearchResult
 from everthread.stores.base import Store
@@ -107,11 +106,7 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
         BadQuery: `banks` names no bank.
         NotFound: a bank doesn't exist.
     """
-    if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(bank, str) for bank in banks):
-        raise BadQuery(f"banks must be a list of banks' ids, got {shortly(banks)}")
-    if not banks:
-        raise BadQuery("banks names no bank; name one or several, or leave it out to search the memory's own")
-    for name in banks:
+    for name in validation.check_bank_ids(banks):
         if not store.exists(name):
             raise NotFound(
                 f"there is no bank {name!r}, so nothing was searched; leave it out, or see which banks there are: "

@@ -382,6 +382,13 @@ def test_a_goodbye_is_answered_with_the_question_and_a_confirmed_no_with_a_recei
     assert list(client.lines()) == []
 
 
+def test_the_id_of_a_bank_in_place_of_a_list_is_rejected(client: Client) -> None:
+    client.observe("Hello.")
+    for search in (client.recall, client.context, client.reply):
+        with pytest.raises(BadQuery, match=f"banks must be a list of banks' ids, got '{client.bank}'"):
+            search("Hello?", banks=client.bank)
+
+
 def test_a_name_that_is_a_relative_path_is_rejected(client: Client) -> None:
     client.observe("Hello.", session="one")
     for session in ("..", "."):
