@@ -52,7 +52,7 @@ MAX_SHOWN_BROKEN = 20  # conversations that are named; --json names all
 @click.option(
     "--date-order",
     type=click.Choice(list(DATE_ORDERS)),
-    help="The order of day, month and year in dates of WhatsApp or a table. Default: inferred.",
+    help="The order of day, month and year in dates of WhatsApp, a table or a transcript. Default: inferred.",
 )
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option(

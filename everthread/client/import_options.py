@@ -21,8 +21,8 @@ class ImportOptions(TypedDict, total=False):
         facts_as_lines: whether the facts of another memory (mem0) are stored as lines.
         attachments: whether the texts of attachments are stored in the metadata of their lines.
         disappearing: whether messages of Signal that were to disappear are stored.
-        date_order: the order of day, month and year in dates of WhatsApp and of tables, "dmy", "mdy" or "ymd"; None: it
-            is inferred.
+        date_order: the order of day, month and year in dates such as 05/06/2024, "dmy", "mdy" or "ymd"; None: it is
+            inferred.
         encoding: the encoding of a text, such as "gb18030"; None: UTF-8, or UTF-16 with a byte-order mark.
     """
 

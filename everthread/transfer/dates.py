@@ -78,11 +78,29 @@ def parse_moment(text: str, tz: tzinfo = UTC, order: str | None = None) -> datet
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=tz)
 
 
+def has_ambiguous_form(text: str) -> bool:
+    """Return whether a text contains a date such as 05/06/2024, whose day or month may come first."""
+    return _AMBIGUOUS.search(text) is not None
+
+
 def find_order(dates: Collection[str]) -> str | None:
-    """Return the only order of day, month and year in which all these dates exist, none of them in the future."""
+    """Return the only order of day, month and year in which all these dates exist, none of them in the future.
+
+    Returns:
+        None if several orders fit or none does, or if each date is clear in itself.
+    """
+    if all(map(_is_clear, dates)):
+        return None
     latest = now() + timedelta(days=1)  # another zone may be a day ahead
     fitting = [order for order in DATE_ORDERS if all(_fits(date, order, latest) for date in dates)]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_clear(date: str) -> bool:
+    try:
+        return bool(parse_moment(date))
+    except ValueError:
+        return False
 
 
 def _fits(date: str, order: str, latest: datetime) -> bool:

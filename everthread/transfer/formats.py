@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 Reader = Callable[[], Iterator[NewLine]]
 
-OWN_OPTIONS = {  # of single services, and of WhatsApp
+OWN_OPTIONS = {  # of single services, of WhatsApp and of transcripts
     "whatsapp": ("date_order",),
+    "transcript": ("date_order",),
     "claude": ("attachments",),
     "openwebui": ("attachments",),
     "signal": ("disappearing",),
@@ -40,7 +41,7 @@ OWN_OPTIONS = {  # of single services, and of WhatsApp
 FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places", "sessions", "evidence"),
     "messages": ("tz", "skipped", "places"),
-    "transcript": ("assistant", "tz", "me", "findings", "left_out"),
+    "transcript": ("assistant", "tz", "me", *OWN_OPTIONS["transcript"], "findings", "left_out"),
     "whatsapp": ("only", "assistant", "tz", "me", *OWN_OPTIONS["whatsapp"], "skipped", "findings", "left_out"),
     "locomo": ("only",),
     "realtalk": ("only",),
@@ -86,8 +87,8 @@ def open_reader(
         facts_as_lines: whether facts that another memory wrote, if the file has any, become lines.
         attachments: whether the texts that a service extracted from attachments become metadata of their lines.
         disappearing: whether messages that were to disappear are read.
-        date_order: the order of day, month and year in dates of WhatsApp and of tables, one of `DATE_ORDERS`; without
-            it, inferred.
+        date_order: the order of day, month and year in dates such as 05/06/2024, one of `DATE_ORDERS`; without it,
+            inferred.
         skipped: filled with the number of entries without a line, by kind.
         places: filled with the place in the file of each line with its own key, by key.
         sessions: filled with the titles and the metadata of sessions, by id.

@@ -12,7 +12,8 @@ r"""Plain text transcripts:
   Each word of a longer name begins with a capital, or with a letter that has no case; particles such as von, van and de
   may be among them. So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
 - `[date and time] Name: text` has a time; `[10:22] Name: text` is on the day of the line before or of the header. If
-  the clock goes back by more than twelve hours, midnight has passed.
+  the clock goes back by more than twelve hours, midnight has passed. The order of day, month and year in dates such as
+  05/06/2024 is inferred from all dates of the file, unless it is given.
 - A line that is only a date (`dates` lists the forms), optionally between `---`, `===`, `***`, `#` or brackets, is a
   header and begins a session.
 - Any other line continues the message before it. Blank lines are ignored. A line that looks like one of the above, but
@@ -39,19 +40,28 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from everthread.errors import BadFile
-from everthread.transfer.dates import looks_like_date, parse_clock, parse_moment
+from everthread.transfer.dates import (
+    MAX_DATE_CHARS,
+    find_order,
+    has_ambiguous_form,
+    looks_like_date,
+    parse_clock,
+    parse_moment,
+)
 from everthread.transfer.files import KeyGenerator, check_line, file_error, make_session_id, shorten
 from everthread.transfer.services.chatlist import PERSON
 from everthread.transfer.services.export import Export, ExportFile, is_archive, open_export
 from everthread.transfer.services.lines import Findings
 from everthread.transfer.transcript_styles import (
     MAX_HEAD_LINES,
+    STYLES_WITH_TIME,
     Style,
     find_role,
     find_style,
     is_person,
     remove_furniture,
 )
+from everthread.transfer.types import DATE_ORDERS
 from everthread.types import NewLine, Role
 
 MIDNIGHT_GAP = timedelta(hours=12)
@@ -70,6 +80,7 @@ _RULE = re.compile(  # a line of Markdown between and after messages
     r"(?:-{3,}|\*{3,}|_{3,}|\* \* \*|- - -|Powered by \[.{1,200})"
 )
 _DATE_DECORATION = " \t-=*#_[]()"
+_HAS_FULL_YEAR = re.compile(r"\d{4}")
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
@@ -79,6 +90,7 @@ def read(
     assistant: Collection[str] = (),
     tz: tzinfo = UTC,
     me: str | None = None,
+    date_order: str | None = None,
     findings: Findings | None = None,
     left_out: Collection[Path] = (),
 ) -> Iterator[NewLine]:
@@ -91,6 +103,8 @@ def read(
         assistant: the speakers that are the bot.
         tz: the zone of times.
         me: the name of the person, who may be called "You" or "Me" in the file.
+        date_order: the order of day, month and year in dates such as 05/06/2024, one of `DATE_ORDERS`; None: it is
+            inferred from each file.
         findings: filled with the speaker who is the person, if the file shows it.
         left_out: files and archives that are not read.
 
@@ -101,7 +115,8 @@ def read(
         for place in [path] if isinstance(path, Path) else path:
             export = stack.enter_context(open_export([place], left_out))
             for file in list_transcripts(export) if place.is_dir() or is_archive(place) else export.files:
-                yield from _read_file(file, assistant, tz, me, findings)
+                clock = _Clock(tz, date_order or _infer_order(file.numbered_lines()))
+                yield from _read_file(file, clock, assistant, me, findings)
 
 
 def list_transcripts(export: Export) -> list[ExportFile]:
@@ -117,8 +132,9 @@ def is_transcript(file: ExportFile) -> bool:
     if file.name.rpartition("/")[2].lower().startswith(ABOUT):
         return False
     numbered = list(enumerate(file.read_beginning(HEAD_BYTES).decode(errors="ignore").splitlines(), 1))
+    clock = _Clock(UTC, _infer_order(numbered) or next(iter(DATE_ORDERS)))
     try:
-        messages = list(_read_messages(file, numbered, UTC, _find_style(file, numbered, UTC)))
+        messages = list(_read_messages(file, numbered, clock, _find_style(file, numbered, clock)))
     except BadFile:
         return False
     names = {message.name for message in messages if not message.name.isupper()}  # not `ERROR: …` in a log
@@ -126,12 +142,29 @@ def is_transcript(file: ExportFile) -> bool:
     return bool(names) and (is_dated or 2 <= len(names) <= 1 + len(messages) / 2)
 
 
+def _infer_order(lines: Iterable[tuple[int, str]]) -> str | None:
+    """Return the order of day, month and year in a transcript; None if it needs none, or its dates don't show it."""
+    return find_order({date for _, line in lines if (date := _find_ambiguous_date(line.strip()))})
+
+
+def _find_ambiguous_date(text: str) -> str | None:
+    """Return the date of a message or of a header, if its day or its month may come first."""
+    if not has_ambiguous_form(text[:MAX_DATE_CHARS]):
+        return None
+    for line in (text, *(style(text) for style in STYLES_WITH_TIME)):
+        stamped = _WITH_STAMP.fullmatch(line or "")
+        if stamped and looks_like_date(stamped["stamp"]):
+            return stamped["stamp"]
+    header = text.strip(_DATE_DECORATION)
+    return header if looks_like_date(header) else None
+
+
 def _read_file(
-    file: ExportFile, assistant: Collection[str], tz: tzinfo, me: str | None, findings: Findings | None
+    file: ExportFile, clock: _Clock, assistant: Collection[str], me: str | None, findings: Findings | None
 ) -> Iterator[NewLine]:
     keys, session, name = KeyGenerator(), 0, ""
-    style = _find_style(file, file.numbered_lines(), tz)
-    for message in _read_messages(file, file.numbered_lines(), tz, style):
+    style = _find_style(file, file.numbered_lines(), clock)
+    for message in _read_messages(file, file.numbered_lines(), clock, style):
         words = "\n".join(part for part in message.parts if part)
         if not words:
             raise _line_error(file, message.number, f"{message.name} says nothing", "remove it, or write what was said")
@@ -170,6 +203,7 @@ class _Clock:
     """The session and the time of the line that is being read."""
 
     tz: tzinfo
+    order: str | None = None  # of day, month and year in dates such as 05/06/2024
     session: int = 1
     has_messages: bool = False  # in the present session
     header: datetime | None = None
@@ -180,6 +214,14 @@ class _Clock:
         self.session += self.has_messages
         self.has_messages, self.header, self.last = False, header, None
 
+    def parse_header(self, text: str) -> datetime | None:
+        """Return the time of a line that is only a date; None for another line."""
+        order = self.order if _HAS_FULL_YEAR.search(text) else None  # "5/6/24" alone may be part of a message
+        try:
+            return None if text.isdigit() else parse_moment(text.strip(_DATE_DECORATION), self.tz, order)
+        except ValueError:
+            return None
+
     def parse_stamp(self, text: str) -> datetime | None:
         """Return the time in brackets; None if the text is not a time.
 
@@ -187,7 +229,7 @@ class _Clock:
             ValueError: it is a time of day without a known date.
         """
         try:
-            return parse_moment(text, self.tz)
+            return parse_moment(text, self.tz, self.order)
         except ValueError:
             pass
         try:
@@ -213,18 +255,18 @@ class _Clock:
         return self.last
 
 
-def _find_style(file: ExportFile, lines: Iterable[tuple[int, str]], tz: tzinfo) -> Style | None:
+def _find_style(file: ExportFile, lines: Iterable[tuple[int, str]], clock: _Clock) -> Style | None:
     """Return the style of a transcript that begins neither with a message nor with a date; None for another one."""
+    clock = _Clock(clock.tz, clock.order)
     head = list(islice((text for _, line in lines if (text := line.strip())), MAX_HEAD_LINES))
     first = head[0] if head else ""
-    is_plain = _parse_header(first, tz) is not None or _start_message(file, 1, first, _Clock(tz)) is not None
+    is_plain = clock.parse_header(first) is not None or _start_message(file, 1, first, clock) is not None
     return None if is_plain else find_style(head)
 
 
 def _read_messages(
-    file: ExportFile, lines: Iterable[tuple[int, str]], tz: tzinfo, style: Style | None
+    file: ExportFile, lines: Iterable[tuple[int, str]], clock: _Clock, style: Style | None
 ) -> Iterator[_Message]:
-    clock = _Clock(tz)
     message: _Message | None = None
     for number, line in lines:
         text = line.strip()
@@ -236,7 +278,7 @@ def _read_messages(
                 message.parts.append(text)
             continue
         text = rewritten or text
-        header = _parse_header(text, tz)
+        header = clock.parse_header(text)
         if header is not None:
             clock.start_session(header)
         started = None if header else _start_message(file, number, text, clock)
@@ -266,8 +308,7 @@ def _start_message(file: ExportFile, number: int, text: str, clock: _Clock) -> _
     if match is None or not _is_name(match["name"].strip()):
         match = None
     if stamp is None and _is_invalid_time(stamped["stamp"] if stamped and match else "", text):
-        what = f"{shorten(text[:30])} begins with an invalid or ambiguous time"
-        raise _line_error(file, number, what, "write it as 2024-05-31 or [2024-05-31 18:05]")
+        raise _time_error(file, number, text, clock)
     if match is None or (stamped and stamp is None):
         return None
     try:
@@ -275,6 +316,20 @@ def _start_message(file: ExportFile, number: int, text: str, clock: _Clock) -> _
     except OverflowError:
         raise _time_overflow_error(file, number) from None
     return _Message(number, match["name"].strip(), clock.session, said_at, stamp is not None, [match["text"].strip()])
+
+
+def _time_error(file: ExportFile, number: int, text: str, clock: _Clock) -> BadFile:
+    """Build the error of a line whose date or time is impossible, or a date that the other dates don't make clear."""
+    written = "write it as 2024-05-31 or [2024-05-31 18:05]"
+    if clock.order or not has_ambiguous_form(text[:MAX_DATE_CHARS]):
+        return _line_error(file, number, f"{shorten(text[:30])} begins with an invalid time", written)
+    return BadFile(
+        f"{shorten(text[:30])} begins with an ambiguous time, and no other, such as 25/06/2024, shows its order",
+        path=file.path,
+        where=file.locate(number),
+        remedy=f"give the order of day, month and year with {{option}}, or {written}",
+        option="date_order",
+    )
 
 
 def _time_overflow_error(file: ExportFile, number: int) -> BadFile:
@@ -289,14 +344,7 @@ def _is_invalid_time(stamp: str, text: str) -> bool:
     """Return whether an invalid stamp, or a line that is only a date with a full year, was meant as a time."""
     if stamp:
         return looks_like_date(stamp) or looks_like_date(f"2000-01-01 {stamp}")
-    return re.search(r"\d{4}", text) is not None and looks_like_date(text.strip(_DATE_DECORATION))
-
-
-def _parse_header(text: str, tz: tzinfo) -> datetime | None:
-    try:
-        return None if text.isdigit() else parse_moment(text.strip(_DATE_DECORATION), tz)
-    except ValueError:
-        return None
+    return _HAS_FULL_YEAR.search(text) is not None and looks_like_date(text.strip(_DATE_DECORATION))
 
 
 def _is_name(name: str) -> bool:

@@ -54,7 +54,7 @@ def find_style(lines: Iterable[str]) -> Style | None:
         lines: its first lines with words.
     """
     head = list(lines)
-    for style in (rewrite_stamp_before, rewrite_stamp_after, rewrite_angle):
+    for style in STYLES_WITH_TIME:
         if any(map(style, head[:1])) or sum(style(line) is not None for line in head) >= _MIN_LINES:
             return style
     speakers = [(pattern, _find_roles(pattern, head)) for pattern in _WITH_NAMES]
@@ -102,6 +102,9 @@ def rewrite_angle(line: str) -> str | None:
     """Rewrite `[18:05] <Ann> hi`."""
     match = _ANGLE.fullmatch(line)
     return _join(match) if match else None
+
+
+STYLES_WITH_TIME: tuple[Style, ...] = (rewrite_stamp_before, rewrite_stamp_after, rewrite_angle)
 
 
 def rewrite_name(pattern: re.Pattern[str], speakers: Collection[str], line: str) -> str | None:

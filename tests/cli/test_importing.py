@@ -223,9 +223,9 @@ def test_the_order_of_dates_in_a_table_is_asked_for_with_its_option(tmp_path: Pa
     table.write_text("time,name,text\n05/06/2024,Ann,hi\n", encoding="utf-8")
     assert "give the order of day, month and year with --date-order, or write" in run(tmp_path, table).stderr
     assert "1 of 1 line was new" in run(tmp_path, table, "--date-order", "dmy").stdout
-    talk = tmp_path / "talk.txt"
-    talk.write_text("Ann: hi\n", encoding="utf-8")
-    what = "format transcript has no option 'date order' (only whatsapp, table have it); leave out --date-order"
+    talk = tmp_path / "talk.json"
+    talk.write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
+    what = "format messages has no option 'date order' (only transcript, whatsapp, table have it); leave out"
     assert what in run(tmp_path, talk, "--date-order", "dmy").stderr
 
 

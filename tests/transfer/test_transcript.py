@@ -199,20 +199,50 @@ def test_a_file_name_may_have_the_greatest_length(tmp_path: Path) -> None:
         "[2024-06-31 10:00] Mia: hi",
         "[2024-05-01 25:99] Mia: hi",
         "[25:99] Mia: hi",
-        "[05/06/2024 10:22] Mia: hi",
-        "[05/06/24 10:22] Mia: hi",
         "[31 June 2024] Mia: hi",
         "--- 2024-13-45 ---",
         "31 June 2024",
-        "05/06/2024",
     ],
 )
 def test_an_almost_valid_time_is_rejected_with_a_remedy(tmp_path: Path, text: str) -> None:
     with pytest.raises(
         BadFile,
-        match=r"diary\.txt, line 3: '.*' begins with an invalid or ambiguous time; write it as 2024-05-31 or \[",
+        match=r"diary\.txt, line 3: '.*' begins with an invalid time; write it as 2024-05-31 or \[",
     ):
         list(read(write_text(tmp_path, f"2024-05-01\nAnn: hello\n{text}\nBob: a\n")))
+
+
+@pytest.mark.parametrize(
+    ("other", "day"),
+    [
+        ("25/06/2024", "2024-05-04"),
+        ("06/25/2024", "2024-04-05"),
+        ("--- Tuesday, 25-06-2024 ---", "2024-05-04"),
+        ("[6/25/24 6:05 pm] Bob: yes", "2024-04-05"),
+    ],
+)
+@pytest.mark.parametrize("stamp", ["04/05/2024 10:22", "04/05/24, 10:22:30"])
+def test_another_date_of_the_file_shows_whether_the_day_or_the_month_comes_first(
+    tmp_path: Path, stamp: str, other: str, day: str
+) -> None:
+    first, second = list(read(write_text(tmp_path, f"[{stamp}] Mia: hi\n{other}\nBob: a\n")))[:2]
+    assert f"{first.said_at:%Y-%m-%d %H:%M}" == f"{day} 10:22"
+    assert f"{second.said_at:%d %B}" == "25 June"
+
+
+@pytest.mark.parametrize("text", ["[05/06/2024 10:22] Mia: hi", "[05/06/24 10:22] Mia: hi", "05/06/2024\nMia: hi"])
+def test_an_ambiguous_date_needs_its_order(tmp_path: Path, text: str) -> None:
+    path = write_text(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n")
+    what = "line 3: '.*' begins with an ambiguous time, and no other, such as 25/06/2024, shows its order; "
+    with pytest.raises(BadFile, match=what + "give the order of day, month and year with date_order=, or write it"):
+        list(read(path))
+    assert [f"{line.said_at:%d %B}" for line in read(path, date_order="dmy")] == ["01 May", "05 June"]
+    assert [f"{line.said_at:%d %B}" for line in read(path, date_order="mdy")] == ["01 May", "06 May"]
+
+
+def test_a_short_date_alone_is_part_of_a_message(tmp_path: Path) -> None:
+    (line,) = read(write_text(tmp_path, "[25/06/2024 10:22] Mia: The deadline is\n26/06/24\n"))
+    assert line.text == "The deadline is\n26/06/24"
 
 
 @pytest.mark.parametrize(

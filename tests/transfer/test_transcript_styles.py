@@ -134,7 +134,7 @@ def test_speakers_that_are_called_like_a_role_have_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("05/06/2024 18:05 Ann: hi\n", "begins with an invalid or ambiguous time"),
+        ("05/06/2024 18:05 Ann: hi\n", "begins with an ambiguous time"),
         ("Ann (18:05): hi\n", "has no date"),
         ("# Plants\n\nDo ferns need shade?\n", "has no speaker"),
         ("# Plants\n## Question\nShade?\n**Note:** see\nLunch (2024-05-06 12:30)\n", "has no speaker"),

@@ -76,7 +76,7 @@ class ImportOptions:
     disappearing: Annotated[bool, Query(description="Store messages that were to disappear (Signal).")] = False
 
     date_order: Annotated[
-        DateOrder | None, Query(description="In dates of WhatsApp or a table. Default: inferred.")
+        DateOrder | None, Query(description="In dates of WhatsApp, a table or a transcript. Default: inferred.")
     ] = None
 
     encoding: Annotated[

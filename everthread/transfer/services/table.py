@@ -60,15 +60,7 @@ def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
 def _infer_order(file: ExportFile, columns: Mapping[str, int]) -> str | None:
     """Return the order of day, month and year in a table's dates; None if they need none, or fit several or none."""
     times = {values.get("time", "") for _, values in _read_values(file, columns)}
-    dates = set(filter(looks_like_date, times))
-    return None if all(map(_is_certain, dates)) else find_order(dates)
-
-
-def _is_certain(date: str) -> bool:
-    try:
-        return bool(parse_moment(date))
-    except ValueError:
-        return False
+    return find_order(set(filter(looks_like_date, times)))
 
 
 def _read_table(file: ExportFile, columns: Mapping[str, int], tz: tzinfo, order: str | None) -> Iterator[Conversation]:
