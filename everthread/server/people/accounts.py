@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from everthread.errors import BadInput, BankDamaged, BankTooNew, NotFound, StoreUnavailable
-from everthread.server.keys import VERBS, Verb
+from everthread.server.keys import SUBTREE_SUFFIX, VERBS, KeyStore, Verb
 from everthread.server.server_db import Location, Transaction, open_database
 from everthread.stores.base import Store
 from everthread.stores.limits import check_bank_id
@@ -104,7 +104,9 @@ class AccountStore:
         for bank in (*SHARED_BANKS, *existing_banks):
             if covers(name, bank) and not any(covers(each, bank) for each in given):
                 what = (
-                    "the bank {!r} is for what others say" if bank in SHARED_BANKS else "there is a bank {!r} already"
+                    "the bank {!r} is for what others say"
+                    if bank in SHARED_BANKS
+                    else "there is a bank {!r} already, or a key for it"
                 )
                 raise BadInput(
                     f"{what.format(bank)}, and an account {name!r} would own it; give it that bank on purpose "
@@ -213,10 +215,14 @@ def count_content(store: Store, account: Account) -> tuple[int, int]:
     return len(banks), lines
 
 
-def list_taken_banks(store: Store, proxy_bank: str) -> list[str]:
-    """Return the banks that no one gets by signing in for the first time: those that exist, and that of the proxy's
-    requests that name none."""
-    return [*store.banks(), proxy_bank]
+def list_taken_banks(store: Store, keys: KeyStore, proxy_bank: str) -> list[str]:
+    """Return the banks that no one gets by signing in for the first time: those that exist, those that a key names, and
+    that of the proxy's requests that name none.
+
+    A program with a key may have stored nothing yet; what it stores later must not belong to a person of that name.
+    """
+    keyed = [bank.removesuffix(SUBTREE_SUFFIX) for key in keys.list_keys() for bank in key.banks]
+    return [*store.banks(), *keyed, proxy_bank]
 
 
 def covers(own: str, bank: str) -> bool:

@@ -35,7 +35,7 @@ class OpenIDSignIn:
         Args:
             settings: with the provider.
             people: the accounts.
-            banks: lists the banks of the store.
+            banks: lists the banks that no new account may own.
             location: of the server's own data.
         """
         self.provider = OpenIDProvider(settings.openid_issuer, settings.openid_client, settings.openid_secret)
@@ -118,7 +118,7 @@ class OpenIDSignIn:
             try:
                 account = self._people.create(name, None, existing_banks=banks)
                 break
-            except BadInput:  # the name or a bank of that name is taken
+            except BadInput:  # the name is taken, or a bank of that name
                 continue
         else:
             raise SignInFailed("no_account", "no name is free")

@@ -49,7 +49,7 @@ class TrustedHeader:
             name: of the header; empty: none is accepted.
             proxies: addresses and networks that may send it.
             people: the accounts.
-            banks: lists the banks of the store.
+            banks: lists the banks that no new account may own.
         """
         self.name, self._networks = name.lower(), [parse_network(proxy) for proxy in proxies]
         self._people, self._banks = people, banks

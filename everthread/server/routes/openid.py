@@ -37,9 +37,9 @@ def install(app: FastAPI, settings: Settings) -> OpenIDSignIn:
         ConfigError: for an invalid provider.
     """
     app.router.routes += router.routes
-    services = app.state.services
-    list_taken = partial(list_taken_banks, services.store, settings.proxy_bank)
-    return OpenIDSignIn(settings, app.state.authenticator.people, list_taken, services.location)
+    services, authenticator = app.state.services, app.state.authenticator
+    list_taken = partial(list_taken_banks, services.store, authenticator.keys, settings.proxy_bank)
+    return OpenIDSignIn(settings, authenticator.people, list_taken, services.location)
 
 
 @router.get(PATH)

@@ -143,10 +143,16 @@ def test_the_cookie_of_the_way_is_lax_and_short_lived_and_that_of_the_session_is
     )
 
 
-def test_a_name_or_a_bank_that_exists_is_never_taken(app: FastAPI, provider: Provider, people: PeopleDirectory) -> None:
+def test_a_name_or_a_bank_that_exists_or_that_a_key_is_for_is_never_taken(
+    app: FastAPI, provider: Provider, people: PeopleDirectory
+) -> None:
     ann = people.create("ann", None)
     people.give_banks(ann, ["pool/one"])
+    app.state.authenticator.keys.create("front end", ["webui/*", "shop", "bakery/till"])
     for preferred, name in (
+        ("webui", "webui-2"),
+        ("shop", "shop-2"),
+        ("bakery", "bakery-2"),
         ("ANN", "ann-2"),
         ("taken", "taken-2"),
         ("pool", "pool-2"),
