@@ -7,7 +7,8 @@ provider's key, for this client, for this sign-in, and not expired.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
@@ -17,8 +18,9 @@ from authlib.oauth2.base import OAuth2Error
 from authlib.oauth2.client import OAuth2Client
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
-from joserfc.errors import InvalidKeyIdError, JoseError
-from joserfc.jwk import KeySet
+from joserfc.errors import BadSignatureError, InvalidClaimError, InvalidKeyIdError, JoseError
+from joserfc.jwk import JWKRegistry, KeySet
+from joserfc.jws import JWSRegistry
 
 from everthread.server.people.openid_settings import is_safe_url
 from everthread.server.people.pending_sign_ins import PendingSignIn
@@ -30,6 +32,16 @@ TIMEOUT_S = 5.0  # for each step of a request to the provider
 MAX_AGE_S = 3600.0  # of the provider's addresses and keys
 LEEWAY_S = 60  # by which its clock may differ
 CLIENT_AUTHENTICATION = "token_endpoint_auth_methods_supported"
+
+
+class IDTokenRegistry(JWSRegistry):
+    """Accepts the header of an ID token with a chain of certificates (x5c), which takes some kB."""
+
+    max_header_length = 64_000
+
+
+# Unknown parameters of a header are ignored unless it calls them critical (RFC 7515, 4).
+REGISTRY = IDTokenRegistry(algorithms=ALGORITHMS, strict_check_header=False)
 
 
 class SignInFailed(Exception):
@@ -133,9 +145,12 @@ class OpenIDProvider:
     def _verify(self, id_token: str, nonce: str) -> CodeIDToken:
         """Return the claims of an ID token. Raises JoseError or ValueError if it proves nothing."""
         try:
-            token = jwt.decode(id_token, self._get_keys(), ALGORITHMS)
-        except InvalidKeyIdError:  # the provider has new keys
-            token = jwt.decode(id_token, self._get_keys(refresh=True), ALGORITHMS)
+            token = jwt.decode(id_token, self._get_keys(), registry=REGISTRY)
+        except (
+            InvalidKeyIdError,
+            BadSignatureError,
+        ):  # the provider may have new keys, also with an id of before or none
+            token = jwt.decode(id_token, self._get_keys(refresh=True), registry=REGISTRY)
         options = {
             "iss": {"essential": True, "value": self._get_metadata()["issuer"]},
             "sub": {"essential": True},
@@ -143,6 +158,8 @@ class OpenIDProvider:
         }
         claims = CodeIDToken(token.claims, token.header, options, {"nonce": nonce, "client_id": self._client_id})
         claims.validate(leeway=LEEWAY_S)
+        if not claims["sub"].isprintable():  # a database can't store every character
+            raise InvalidClaimError("sub")
         return claims
 
     def _get_metadata(self) -> Mapping[str, Any]:
@@ -160,8 +177,7 @@ class OpenIDProvider:
     def _get_keys(self, *, refresh: bool = False) -> KeySet:
         if refresh or self._keys is None or self._clock() - self._keys[0] > MAX_AGE_S:
             found = self._get_json(self._get_metadata()["jwks_uri"])
-            signing = [key for key in found["keys"] if key.get("use", "sig") == "sig" and key.get("kty") != "oct"]
-            self._keys = self._clock(), KeySet.import_key_set({"keys": signing})
+            self._keys = self._clock(), _import_keys(found["keys"])
         return self._keys[1]
 
     def _get_json(self, url: str) -> dict[str, Any]:
@@ -172,6 +188,16 @@ class OpenIDProvider:
         if not isinstance(found, dict):
             raise SignInFailed("unreachable", "the provider's answer is no JSON object")
         return found
+
+
+def _import_keys(found: Iterable[dict[str, Any]]) -> KeySet:
+    """Return the public keys for signatures, without those that aren't understood (RFC 7517, 5)."""
+    keys = []
+    for key in found:
+        if key.get("use", "sig") == "sig" and key.get("kty") != "oct":
+            with suppress(JoseError, ValueError, KeyError, TypeError):
+                keys.append(JWKRegistry.import_key(key))
+    return KeySet(keys)
 
 
 def _describe(error: Exception) -> str:

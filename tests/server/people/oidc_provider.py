@@ -20,8 +20,12 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from hardship.loopback import Quiet, serve_handler
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+from joserfc.jws import JWSRegistry
+from joserfc.registry import HeaderParameter
 
 CLIENT, SECRET = "everthread", "a secret & a sign"
+PRIVATE_PARAMETER = "org.example.realm"  # of a header
+HEADERS = JWSRegistry({PRIVATE_PARAMETER: HeaderParameter("", "str")}, ["RS256"])
 
 
 def new_key() -> RSAKey:
@@ -37,6 +41,8 @@ class Provider:
         preferred_name: as the person chose it.
         claims: replace those of the next ID tokens.
         signing_key: None for the published one.
+        other_keys: published beside it.
+        header: further parameters of the next ID tokens; None removes one.
         error: with which it sends people back.
         takes_secret_in_body: and not in a header.
         codes: the parameters of the sign-ins whose code wasn't redeemed.
@@ -48,6 +54,8 @@ class Provider:
     claims: dict[str, Any] = field(default_factory=dict)
     key: RSAKey = field(default_factory=new_key)
     signing_key: RSAKey | None = None
+    other_keys: list[dict[str, str]] = field(default_factory=list)
+    header: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     takes_secret_in_body: bool = False
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -56,6 +64,7 @@ class Provider:
         """Behave well again, for another person."""
         self.subject, self.preferred_name, self.claims = f"s-{secrets.token_hex(4)}", "", {}
         self.signing_key, self.error, self.takes_secret_in_body = None, "", False
+        self.other_keys, self.header = [], {}
 
     def describe(self) -> dict[str, object]:
         """Return the discovery document."""
@@ -91,7 +100,8 @@ class Provider:
         at, key = int(time.time()), self.signing_key or self.key
         claims = {"iss": self.url, "sub": self.subject, "aud": CLIENT, "exp": at + 60, "iat": at}
         claims |= {"nonce": query["nonce"], "preferred_username": self.preferred_name} | self.claims
-        id_token = jwt.encode({"alg": "RS256", "kid": self.key.kid}, claims, key)
+        header = {"alg": "RS256", "kid": self.key.kid} | self.header
+        id_token = jwt.encode({k: v for k, v in header.items() if v is not None}, claims, key, registry=HEADERS)
         return 200, {"access_token": "unused", "token_type": "Bearer", "id_token": id_token}
 
 
@@ -109,7 +119,8 @@ def serve_provider() -> Iterator[Provider]:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
             elif path == "/keys":
-                self.answer(200, {"keys": [provider.key.as_dict(private=False, use="sig", alg="RS256")]})
+                own = provider.key.as_dict(private=False, use="sig", alg="RS256")
+                self.answer(200, {"keys": [*provider.other_keys, own]})
             else:
                 self.answer(200, provider.describe())
 

@@ -1,5 +1,6 @@
 """Signing in at an OpenID Connect provider: who gets in, to which account, and who doesn't."""
 
+import base64
 import logging
 import re
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hardship import web
 from hardship.loopback import Quiet, serve_handler
+from joserfc.jwk import RSAKey
 
 from everthread.errors import BadInput, ConfigError
 from everthread.recipes.default import Default
@@ -23,7 +25,7 @@ from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.people.oidc_provider import CLIENT, SECRET, Provider, new_key, serve_provider
+from server.people.oidc_provider import CLIENT, PRIVATE_PARAMETER, SECRET, Provider, new_key, serve_provider
 from server.problem import kind
 
 ORIGIN = "http://127.0.0.1:7391"
@@ -185,6 +187,7 @@ def test_names_come_from_the_preferred_name_or_the_subject() -> None:
         {"exp": 1_000_000_000},  # in 2001
         {"sub": ""},
         {"sub": 1},
+        {"sub": "s\0"},
     ],
     ids=repr,
 )
@@ -204,6 +207,38 @@ def test_a_foreign_signature_is_refused_and_a_new_key_of_the_provider_is_fetched
     assert sign_in(app, address="192.0.2.4")[1] == "/?sign-in=unconfirmed"
     provider.key, provider.signing_key = provider.signing_key, None
     assert sign_in(app, address="192.0.2.4")[1].startswith("/#/s-")
+
+
+def test_a_new_key_of_the_provider_counts_at_once_with_the_id_of_the_earlier_one_or_none(
+    app: FastAPI, provider: Provider
+) -> None:
+    for kid in (provider.key.kid, None):
+        provider.header = {"kid": kid}
+        assert sign_in(app, address="192.0.2.9")[1].startswith("/#/s-")
+        provider.key = RSAKey.generate_key(2048, {"kid": str(provider.key.kid)})
+        assert sign_in(app, address="192.0.2.9")[1].startswith("/#/s-")
+
+
+def test_keys_of_the_provider_that_are_not_understood_are_left_out(app: FastAPI, provider: Provider) -> None:
+    provider.other_keys = [
+        {"kty": "EC", "crv": "P-192", "x": "AA", "y": "AA", "kid": "old"},
+        {"kty": "RSA", "n": "AQAB", "e": "AQAB", "kid": "short"},
+        {"kty": "RSA", "kid": "without a number"},
+        {"kty": "AKP", "alg": "ML-DSA-44", "pub": "AA", "kid": "new"},
+        {"kid": "without a type"},
+    ]
+    provider.key = new_key()
+    assert sign_in(app, address="192.0.2.10")[1].startswith("/#/s-")
+
+
+def test_the_header_of_an_id_token_may_have_certificates_and_parameters_of_the_provider_but_no_critical_ones(
+    app: FastAPI, provider: Provider
+) -> None:
+    certificate = base64.b64encode(bytes(3_000)).decode()
+    provider.header = {"x5c": [certificate] * 3, PRIVATE_PARAMETER: "home"}
+    assert sign_in(app, address="192.0.2.11")[1].startswith("/#/s-")
+    provider.header = {"crit": [PRIVATE_PARAMETER], PRIVATE_PARAMETER: "home"}
+    assert sign_in(app, address="192.0.2.11")[1] == "/?sign-in=unconfirmed"
 
 
 def test_an_answer_with_another_state_or_of_another_browser_or_a_used_one_is_refused(
