@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Self
 
 import anyio
 import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from everthread.errors import StoreUnavailable
+from everthread.server.conversations.reply_stream import CHECK_INTERVAL_S
+from everthread.server.problems import Problem
 from everthread.server.proxy.reply import Reply
 from everthread.server.proxy.reply_reader import ReplyReader, open_reader
 from everthread.server.proxy.upstream import DROPPED_ANSWER_HEADERS, DROPPED_ANSWER_PREFIXES, drop_headers
@@ -54,6 +58,12 @@ class PassedAnswer(Response):
         self._reader: ReplyReader | None = None  # None once nothing more is read
         if self._reply is not None:
             self._reader = open_reader(self._content_type, answer.headers.get("content-encoding", ""), self._reply)
+        self._check: Callable[[], None] | None = None
+
+    def break_off_on(self, check: Callable[[], None] | None) -> Self:
+        """Break the answer off once the client may not go on, of which `check` raises Problem; None: it always may."""
+        self._check = check
+        return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -63,7 +73,13 @@ class PassedAnswer(Response):
                     await self._pass_on(send)
                     tasks.cancel_scope.cancel()
 
+                async def break_off(check: Callable[[], None]) -> None:
+                    await _wait_for_refusal(check)
+                    tasks.cancel_scope.cancel()
+
                 tasks.start_soon(pass_on)
+                if self._check is not None:
+                    tasks.start_soon(break_off, self._check)
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 tasks.cancel_scope.cancel()
@@ -119,3 +135,15 @@ class PassedAnswer(Response):
         if reply is not None and self._store is not None:
             with anyio.CancelScope(shield=True):
                 await self._store(reply)
+
+
+async def _wait_for_refusal(check: Callable[[], None]) -> None:
+    """Return once `check` raises Problem."""
+    while True:
+        await anyio.sleep(CHECK_INTERVAL_S)
+        try:
+            await anyio.to_thread.run_sync(check)
+        except Problem:
+            return
+        except StoreUnavailable:  # the next check may read the keys again
+            continue

@@ -24,7 +24,7 @@ from everthread.server.authentication import find_authorization
 from everthread.server.keys import ALL_BANKS, ApiKey
 from everthread.server.name_headers import BANK_HEADER
 from everthread.server.path_segments import decode_segment
-from everthread.server.permissions import FORBIDDEN_DETAIL, get_services
+from everthread.server.permissions import FORBIDDEN_DETAIL, build_check, get_services
 from everthread.server.problems import Problem
 from everthread.server.proxy.body_options import OPTIONS_FIELD, BodyOptions
 from everthread.server.proxy.destination import USER_HEADER, Destination, find_destination
@@ -232,9 +232,9 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
     memory, upstream = request.app.state.proxied_conversations, _get_upstream(request)
     exchange = Exchange(memory, upstream, request.headers, destination, request.receive)
     answer = exchange.count if counts else exchange.answer
-    return await answer(
-        asked, options, _target(request), request.headers.raw, request.app.state.settings.proxy_patience_s
-    )
+    patience_s = request.app.state.settings.proxy_patience_s
+    passed = await answer(asked, options, _target(request), request.headers.raw, patience_s)
+    return passed.break_off_on(build_check(request))
 
 
 async def _find_destination(
@@ -286,14 +286,16 @@ async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncI
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     receive = request.receive if isinstance(content, bytes) else None  # which is asked for the rest of the body
     answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content, receive)
-    return PassedAnswer(answer)
+    return PassedAnswer(answer).break_off_on(build_check(request))
 
 
 async def _authenticate(request: Request) -> ApiKey | None:
     """Return the caller's Everthread key, or None if it needs none. Raises Problem 401."""
     authenticate: Callable[[Request], ApiKey | None] = request.app.state.authenticator.authenticate_model_client
     has_key = find_authorization(request.headers) is not None
-    return await run_in_threadpool(authenticate, request) if has_key else authenticate(request)
+    key = await run_in_threadpool(authenticate, request) if has_key else authenticate(request)
+    request.state.caller = key  # for `build_check`
+    return key
 
 
 def _read_options(request: Request, asked: ModelRequest) -> BodyOptions:

@@ -31,7 +31,7 @@ from everthread.common.keys import META_ECHO, SETTING_REMEMBER
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
-from everthread.server.proxy import event_stream, exchange
+from everthread.server.proxy import event_stream, exchange, passed_answer
 from everthread.server.proxy.conversation_memory import ConversationMemory
 from everthread.server.proxy.memory_block import OPENING
 from everthread.server.server_db import get_path
@@ -42,6 +42,8 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vector
 from server.proxied import BANKS, FACT, QUESTION, Proxy, bot, serve_proxy, user
+
+JSON = {"Content-Type": "application/json"}
 
 # ------------------------------------------------------------------- storing and recalling
 
@@ -459,6 +461,25 @@ def test_a_client_that_hangs_up_ends_the_upstreams_work_and_the_reply_is_partial
     proxy.upstream.behaviours[:] = ["She moved to Lisbon."]
     proxy.post(user("Hello?"))
     assert proxy.texts == ["Hello?", "She moved to Lisbon."]
+
+
+@pytest.mark.parametrize("repeated", ["", '"model": "m", '])  # a body that isn't understood is passed on as it is
+def test_a_running_answer_is_cut_when_its_key_is_revoked(
+    tmp_path: Path, repeated: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passed_answer, "CHECK_INTERVAL_S", 0.05)
+    with serve_proxy(tmp_path, key_required=True) as proxy, closing(KeyStore(get_path(proxy.services.store))) as keys:
+        proxy.upstream.behaviours[:] = [Stall("She moved ")]
+        headers = {"Authorization": f"Bearer {keys.create('phone', [proxy.bank])}"}
+        body = f'{{{repeated}"model": "m", "messages": [{json.dumps(user("Hello?"))}], "stream": true}}'
+        url = f"{proxy.url}/bank/{proxy.bank}/v1/chat/completions"
+        with web.stream("POST", url, content=body.encode(), headers=JSON | headers) as answer:
+            pieces = answer.iter_raw(64)
+            next(pieces)
+            keys.revoke("phone")
+            with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+                b"".join(pieces)
+        assert proxy.upstream.hung_up.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("said", [["Hello?"], []])  # of the second body, nothing is remembered
