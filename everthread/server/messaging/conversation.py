@@ -97,6 +97,8 @@ class MessageConversation:
 
     def _answer_request(self, message: Message, command: Command | None) -> AnswerParts | None:
         """Answer a request, a goodbye, or the answer to a question; return None for any other message."""
+        if message.is_forwarded and message.text.strip():
+            return None
         memory = self._get_memory(message.person)
         if command == "forget me":
             return self._ask_to_forget(memory)

@@ -33,6 +33,7 @@ class Message:
     sent_at: datetime | None = None  # or edited; None: now
     speaker: str = ""  # the name of the sender; "": the name that the character has for the person
     metadata: Metadata = field(default_factory=dict)  # of the line
+    is_forwarded: bool = False  # another person said it: it is no request, and answers no question
 
 
 def hash_id(message_id: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from everthread.transfer.services.telegram import DELETED_ACCOUNT
 from everthread.types import Metadata
 
 MEDIA = (
@@ -25,7 +26,8 @@ class Said:
     message: int
     text: str  # without the bot's name at its beginning
     sent_at: datetime  # or edited
-    speaker: str  # in a group, the name of the sender, or of the group for an anonymous administrator, else ""
+    speaker: str  # of a forwarded message, the name of its author; in a group, of the sender, or of the group for an
+    # anonymous administrator; else ""
     language: str  # the code of the language of the sender's app, such as "de" or "pt-br"
     reply_to: int | None
     has_media: bool
@@ -34,6 +36,7 @@ class Said:
     is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command that may be its own
     links: tuple[str, ...] = ()  # addresses of words that the app shows as links
     topic: int | None = None  # of a forum in which it was written; None: the chat has none, or it is "General"
+    forwarded_by: str = ""  # the name of the sender of a forwarded message, whose speaker is its author
 
     @property
     def id(self) -> str:
@@ -44,12 +47,13 @@ class Said:
     def metadata(self) -> Metadata:
         """The metadata of the message's line."""
         answered: Metadata = {} if self.reply_to is None else {"reply_to": str(self.reply_to)}
-        return {**answered, **({"links": list(self.links)} if self.links else {})}
+        forwarded: Metadata = {"forwarded_by": self.forwarded_by} if self.forwarded_by else {}
+        return {**answered, **({"links": list(self.links)} if self.links else {}), **forwarded}
 
     @property
     def command(self) -> tuple[str, str]:
         """The command that the message is, without the slash, and what follows it; two empty texts for none."""
-        match = _COMMAND.fullmatch(self.text.strip())
+        match = None if self.forwarded_by else _COMMAND.fullmatch(self.text.strip())
         return (match[1].lower(), (match[3] or "").strip()) if match else ("", "")
 
 
@@ -106,12 +110,13 @@ def _read_message(message: Mapping[str, Any], bot_name: str, *, is_edited: bool)
     is_group = message["chat"].get("type") != "private"
     answered = message.get("reply_to_message") or {}
     mention = re.compile(rf"@{re.escape(bot_name)}\b", re.IGNORECASE | re.ASCII)
+    name, author = str(community.get("title") or "") or _full_name(sender), _find_author(message)
     return Said(
         chat=int(message["chat"]["id"]),
         message=int(message["message_id"]),
         text=mention.sub("", text, count=1).strip() if mention.match(text.lstrip()) else text,
         sent_at=datetime.fromtimestamp(int(message.get("edit_date") or message["date"]), UTC).astimezone(),
-        speaker=(str(community.get("title") or "") or _full_name(sender)) if is_group else "",
+        speaker=author or (name if is_group else ""),
         language=str(sender.get("language_code", "")),
         reply_to=int(answered["message_id"]) if answered else None,
         has_media=has_media,
@@ -120,6 +125,7 @@ def _read_message(message: Mapping[str, Any], bot_name: str, *, is_edited: bool)
         is_addressed=not is_group or _addresses_bot(text, answered, bot_name, mention),
         links=_find_links(message),
         topic=_find_topic(message),
+        forwarded_by=(name or DELETED_ACCOUNT) if author else "",
     )
 
 
@@ -139,6 +145,18 @@ def _read_press(press: Mapping[str, Any]) -> Pressed | None:
     speaker = _full_name(press.get("from") or {}) if is_group else ""
     ids = int(message["chat"]["id"]), int(message["message_id"])
     return Pressed(str(press["id"]), *ids, str(press["data"]), speaker, is_group, _find_topic(message))
+
+
+def _find_author(message: Mapping[str, Any]) -> str:
+    """Return the name of the author of a forwarded message; empty for any other, and for words of the sender."""
+    if (origin := message.get("forward_origin")) is None:
+        return ""
+    sender, author = message["from"], origin.get("sender_user") or {}
+    place = origin.get("chat") or origin.get("sender_chat") or {}
+    name = str(origin.get("sender_user_name") or place.get("title") or "") or _full_name(author)
+    # A person whose account is hidden in forwarded messages is known by name only.
+    is_own = author["id"] == sender["id"] if author else name == _full_name(sender)
+    return "" if is_own else name or DELETED_ACCOUNT
 
 
 def _find_topic(message: Mapping[str, Any]) -> int | None:

@@ -38,6 +38,24 @@ def test_a_message_is_answered_and_both_are_stored_under_the_id_of_the_message(n
     assert [label for label, _ in nemo.telegram.chats[7][2].keyboard] == ["↻", "✎", "✕"]
 
 
+def test_a_forwarded_message_is_stored_as_one_of_its_author(nemo: RunningBot) -> None:
+    nemo.telegram.write("I am allergic to nuts.", forward_origin={"type": "hidden_user", "sender_user_name": "Zoe"})
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    assert nemo.lines() == ["Zoe: I am allergic to nuts.", "Nemo: Lisbon suits her."]
+    assert next(nemo.get_memory().lines()).metadata == {"forwarded_by": "Ann"}
+
+
+def test_a_forwarded_message_confirms_nothing(nemo: RunningBot) -> None:
+    nemo.telegram.write("Mia moved to Lisbon.")
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    nemo.telegram.write("/forget")
+    nemo.telegram.wait_for("forget everything")
+    nemo.telegram.write("yes", forward_origin={"type": "user", "sender_user": BEN})
+    nemo.telegram.wait_for_reply("Lisbon suits her.")
+    assert nemo.lines()[0] == "user: Mia moved to Lisbon."
+    assert nemo.lines()[2] == "Ben Lo: yes"
+
+
 def test_a_stranger_gets_one_line_and_nothing_of_theirs_is_kept(nemo: RunningBot, tmp_path: Path) -> None:
     for text in ("Hello, I am Ben.", "/start WRONG", "Are you there?"):
         nemo.telegram.write(text, 8, BEN)

@@ -117,6 +117,33 @@ def test_an_anonymous_administrator_speaks_under_the_name_of_the_group() -> None
     assert said.speaker == "Friends of Lisbon"
 
 
+@pytest.mark.parametrize("chat", [7, GROUP], ids=["private", "group"])
+@pytest.mark.parametrize(
+    ("origin", "author"),
+    [
+        ({"type": "user", "sender_user": ANN}, "Ann"),
+        ({"type": "user", "sender_user": {"id": 9, "first_name": ""}}, "Deleted Account"),
+        ({"type": "hidden_user", "sender_user_name": "Зоя 🌸"}, "Зоя 🌸"),
+        ({"type": "chat", "sender_chat": {"id": GROUP, "title": "Friends of Lisbon"}}, "Friends of Lisbon"),
+        ({"type": "channel", "chat": {"id": -1002, "title": "Lisbon News"}, "message_id": 3}, "Lisbon News"),
+    ],
+    ids=["user", "deleted", "hidden", "group", "channel"],
+)
+def test_a_forwarded_message_is_of_its_author_and_no_command(chat: int, origin: dict[str, Any], author: str) -> None:
+    said = read("/forget", chat, forward_origin=origin)
+    assert isinstance(said, Said)
+    assert (said.speaker, said.metadata, said.command) == (author, {"forwarded_by": "Ben Lo"}, ("", ""))
+
+
+@pytest.mark.parametrize(
+    "origin", [{"type": "user", "sender_user": BEN}, {"type": "hidden_user", "sender_user_name": "Ben Lo"}]
+)
+def test_own_words_that_a_person_forwards_are_the_persons(origin: dict[str, Any]) -> None:
+    said = read("I live in Graz.", 7, forward_origin=origin)
+    assert isinstance(said, Said)
+    assert (said.speaker, said.metadata) == ("", {})
+
+
 def test_what_no_person_has_said_is_nothing() -> None:
     assert read(pinned_message={"message_id": 3}) is None
     assert read("Hello", sender=BOT) is None
