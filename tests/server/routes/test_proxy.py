@@ -943,6 +943,18 @@ def test_a_blank_user_counts_as_not_given(proxy: Proxy) -> None:
     assert proxy.texts[:1] == ["Hi."]
 
 
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_users_that_are_named_by_a_safety_identifier_have_banks_of_their_own(proxy: Proxy, path: str) -> None:
+    for name in ("ann", "ben"):
+        body = {"model": "m", "safety_identifier": f"{proxy.bank}-{name}"}
+        field = "input" if path == "responses" else "messages"
+        said = {field: [user(f"I am {name}.")]}
+        assert web.post(f"{proxy.url}/v1/{path}", json={**body, **said}).status_code == 200
+        assert proxy.upstream.bodies[-1]["safety_identifier"] == body["safety_identifier"]
+        stored = proxy.services.get_memory(body["safety_identifier"]).lines()
+        assert next(stored).text == f"I am {name}."
+
+
 @pytest.mark.parametrize("name", ["u" * 201, "a\nb"])
 def test_users_whose_ids_are_no_names_have_banks_of_their_own(proxy: Proxy, name: str) -> None:
     for each in (name, f"{name}2"):

@@ -17,6 +17,7 @@ from everthread.server.proxy.reply import Reply
 from everthread.types import Metadata
 
 METADATA_FIELD = "metadata"
+USER_FIELDS = ("user", "safety_identifier")  # the second has replaced the first in OpenAI's API
 BANK_FIELD = "bank"  # of the metadata
 MAX_MESSAGES = 20_000  # of a request; a longer one is not read
 
@@ -95,7 +96,8 @@ class ModelRequest(ABC):
     @property
     def user(self) -> str:
         """The person, if the body names one; else empty."""
-        return self.get_text("user")
+        named = (self.get_text(name) for name in USER_FIELDS)
+        return next((name for name in named if name.strip()), "")
 
     @cached_property
     def entries(self) -> list[Entry]:
