@@ -136,10 +136,13 @@ def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> 
 def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan:
     """Compare a history, message by message, with the current lines at a distance."""
     current = transcript.current
-    plan = Plan(max(0, offset), first=max(0, offset))
-    index = max(0, -offset)
+    index = _count_preface(transcript, history, offset)
+    plan = Plan(index + offset, first=index + offset)
     while index < len(history):
         message, position = history[index], index + offset
+        if not plan.corrected and (rest := _find_rest(transcript, history[index:], position)) is not None:
+            index, plan.first, plan.keep = len(history), rest.start, rest.stop
+            break
         if position >= len(current) or current[position].role != message.role:
             break
         line = current[position]
@@ -152,6 +155,41 @@ def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int
         plan.keep = position + 1
     plan.added = _find_lines_again(transcript, history[index:], current[plan.keep - 1].seq if plan.keep else None)
     return plan
+
+
+def _count_preface(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> int:
+    """Return how many messages at the beginning of a history are no lines at a distance.
+
+    They were said before the session; or the client has put them in place of the lines that it has trimmed, as a
+    summary of these, or as the beginning of the conversation. A single unknown message in the place of a line of the
+    same role is that line, changed by the client.
+    """
+    start, current = max(0, -offset), transcript.current
+    if offset <= 0:
+        return start
+    pairs = list(zip(history, current[offset:], strict=False))
+    count = next((index for index, pair in enumerate(pairs) if is_shown(*pair)), 0)
+    preface = history[:count]
+    if any(transcript.find_discarded(message) is not None for message in preface):
+        return start
+    is_changed = count == 1 and preface[0].role == current[offset].role
+    is_changed = is_changed and not any(_is_equal(line, preface[0]) for line in current[:offset])
+    return start if is_changed else count
+
+
+def _find_rest(transcript: Transcript, rest: Sequence[ChatMessage], position: int) -> range | None:
+    """Return the positions of the current lines that the rest of a history shows, if the client has left out those
+    before them from a position on, or has put something in their place; None if it has not."""
+    current = transcript.current
+    if position < len(current) and is_shown(rest[0], current[position]):
+        return None
+    alignment = transcript.align(rest)
+    if alignment is None or alignment.offset <= position:
+        return None
+    end, count = alignment.offset + len(rest), _count_preface(transcript, rest, alignment.offset)
+    shown = range(alignment.offset + count, end)
+    is_rest = all(map(is_shown, rest[count:], current[shown.start :]))
+    return shown if is_rest and end <= len(current) else None
 
 
 def _plan_extension(transcript: Transcript, history: Sequence[ChatMessage], offset: int) -> Plan | None:

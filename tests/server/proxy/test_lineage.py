@@ -605,6 +605,39 @@ def test_a_forgotten_reply_does_not_come_back_from_the_cache(
     assert "Answer 3." not in [line.text for line in memory.lines(include_retracted=True)]
 
 
+@pytest.mark.parametrize(
+    ("first", "beginning", "last"),
+    [
+        (0, [], 2),
+        (0, [user("In short: six questions.")], 4),
+        (0, [user("Summarise what we said."), bot("In short: six questions.")], 4),
+        (0, [user("In short: six questions."), bot("I see.")], 2),
+        (1, [], 4),
+        (2, [], 4),
+        (4, [], 2),
+        (2, [user("In short: six questions."), bot("I see.")], 4),
+        (4, [user("In short: six questions.")], 2),
+    ],
+)
+@pytest.mark.parametrize("session", [None, "named"])
+def test_a_client_that_leaves_out_or_sums_up_what_was_said_changes_nothing(
+    memory: Memory, lineage: Lineage, session: str | None, first: int, beginning: list[ChatMessage], last: int
+) -> None:
+    history: list[ChatMessage] = []
+    for number in range(1, 7):
+        say(lineage, history, f"Question {number}?", f"Answer {number}.", session)
+    expected = [message.text for message in history]
+    sent = [*history[:first], *beginning, *history[-last:]]
+    for number in (7, 8):
+        turn = say(lineage, sent, f"Question {number}?", f"Answer {number}.", session)
+        expected += [f"Question {number}?", f"Answer {number}."]
+        assert texts(memory, turn) == expected
+        left_out = {line.seq for line in current_lines(memory, turn.line.session)[first : -2 - last]}
+        assert not turn.in_request & left_out  # they can be recalled
+        last += 2
+    assert not [line for line in memory.lines(include_retracted=True) if line.retracted_at is not None]
+
+
 def test_a_silently_changed_message_is_corrected(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
     memory.store.set_setting("alice", "pinned", [2])
     history[1] = bot("A corrected answer.")
