@@ -7,9 +7,10 @@ the key of its message; a message that is delivered again, or edited, is recogni
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain, count
 
 from everthread.bank.line_keys import find_by_key, key_history
 from everthread.bank.line_versions import find_versions, get_recorded, read_recorded
@@ -24,7 +25,7 @@ from everthread.memory import Memory
 from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S
 from everthread.server.messaging.conversation import MessageConversation
 from everthread.server.messaging.group import list_characters
-from everthread.server.messaging.message import AnswerPart, AnswerParts, Message
+from everthread.server.messaging.message import SENDER_ID, AnswerPart, AnswerParts, Message
 from everthread.server.messaging.pending_question import PendingQuestion
 from everthread.server.problems import Problem
 from everthread.stores.shared_rows import SESSION_GAP
@@ -65,6 +66,7 @@ class LiveConversation(MessageConversation):
         if parts is not None:
             return Received(parts)
         memory = self._create_memory(message.person)
+        message = replace(message, speaker=self._name_speaker(memory, message))
         if self._load_group(memory) is not None:
             return Received(self._converse(message))
         pictures: AnswerParts = (("pictures", 0),) if message.has_pictures else ()
@@ -73,6 +75,14 @@ class LiveConversation(MessageConversation):
         except BadInput as error:
             log.warning("a message could not be stored: %s", type(error).__name__)
             return Received((("unkept", 0),))
+
+    def _name_speaker(self, memory: Memory, message: Message) -> str:
+        """Return the name of a message's speaker, with a number if another person of the chat has spoken under it."""
+        if not message.sender_id:
+            return message.speaker
+        banks = [self.services.get_memory(bank) for bank in self._list_banks(memory)]
+        names = chain([message.speaker], (f"{message.speaker} ({number})" for number in count(2)))
+        return next(name for name in names if _may_be_name(banks, name, message.sender_id))
 
     def _hear(self, memory: Memory, message: Message) -> AnswerParts:
         """Store a message, unless it is stored already; return the greeting if it was stored with it."""
@@ -300,6 +310,15 @@ class LiveConversation(MessageConversation):
         """Return the question that waits for a yes or a no."""
         memory = self._get_memory(person)
         return PendingQuestion() if memory is None else self._load_state(memory).question
+
+
+def _may_be_name(banks: Iterable[Memory], name: str, sender_id: str) -> bool:
+    """Return whether a person has spoken under a name, or no other person has."""
+    said = Filter(speaker=name, role="user")
+    own = replace(said, metadata={SENDER_ID: sender_id})
+    if any(next(memory.lines(own), None) for memory in banks):
+        return True
+    return not any(SENDER_ID in line.metadata for memory in banks for line in memory.lines(said))
 
 
 def _find_turn(memory: Memory, reply: Line) -> list[Line]:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from everthread.types import Metadata
 
 LINE_PART, HELD_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is held in memory
+SENDER_ID = "sender_id"  # the name of a member of a line's metadata
 GROUP_LINE_PART = "line:"  # the beginning of a kind: a line of the bank named after it, with its speaker's name
 
 # Its kind and its number, or the name of a text of the bot and a number in it. The name is followed by "/" and a
@@ -33,6 +34,7 @@ class Message:
     sent_at: datetime | None = None  # or edited; None: now
     speaker: str = ""  # the name of the sender; "": the name that the character has for the person
     metadata: Metadata = field(default_factory=dict)  # of the line
+    sender_id: str = ""  # of several people in one chat, also in the metadata: two may have the same name
     is_forwarded: bool = False  # another person said it: it is no request, and answers no question
 
 

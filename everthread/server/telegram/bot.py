@@ -352,6 +352,7 @@ def _make_message(said: Said) -> Message:
         sent_at=said.sent_at,
         speaker=said.speaker,
         metadata=said.metadata,
+        sender_id=said.sender_id,
         is_forwarded=bool(said.forwarded_by),
     )
 

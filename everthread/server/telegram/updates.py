@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from everthread.server.messaging.message import SENDER_ID
 from everthread.transfer.services.telegram import DELETED_ACCOUNT
 from everthread.types import Metadata
 
@@ -36,6 +37,7 @@ class Said:
     is_addressed: bool  # in a group: it mentions the bot, answers it, or is a command that may be its own
     links: tuple[str, ...] = ()  # addresses of words that the app shows as links
     topic: int | None = None  # of a forum in which it was written; None: the chat has none, or it is "General"
+    sender_id: str = ""  # of the speaker in a group, as in Telegram's exports
     forwarded_by: str = ""  # the name of the sender of a forwarded message, whose speaker is its author
 
     @property
@@ -47,8 +49,9 @@ class Said:
     def metadata(self) -> Metadata:
         """The metadata of the message's line."""
         answered: Metadata = {} if self.reply_to is None else {"reply_to": str(self.reply_to)}
-        forwarded: Metadata = {"forwarded_by": self.forwarded_by} if self.forwarded_by else {}
-        return {**answered, **({"links": list(self.links)} if self.links else {}), **forwarded}
+        people = {SENDER_ID: self.sender_id, "forwarded_by": self.forwarded_by}
+        known: Metadata = {name: value for name, value in people.items() if value}
+        return {**answered, **({"links": list(self.links)} if self.links else {}), **known}
 
     @property
     def command(self) -> tuple[str, str]:
@@ -125,6 +128,7 @@ def _read_message(message: Mapping[str, Any], bot_name: str, *, is_edited: bool)
         is_addressed=not is_group or _addresses_bot(text, answered, bot_name, mention),
         links=_find_links(message),
         topic=_find_topic(message),
+        sender_id=f"user{sender['id']}" if is_group and not (author or community) else "",
         forwarded_by=(name or DELETED_ACCOUNT) if author else "",
     )
 

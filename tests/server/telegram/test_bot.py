@@ -56,6 +56,17 @@ def test_a_forwarded_message_confirms_nothing(nemo: RunningBot) -> None:
     assert nemo.lines()[2] == "Ben Lo: yes"
 
 
+def test_two_people_of_a_group_with_one_name_are_two_speakers(nemo: RunningBot) -> None:
+    nemo.invite(GROUP)
+    other = {**BEN, "first_name": ANN["first_name"], "last_name": ""}
+    for sender, text in ((ANN, "I live in Porto."), (other, "I live in Graz."), (ANN, "I sing."), (other, "I dance.")):
+        nemo.telegram.write(f"@ever_bot {text}", GROUP, sender)
+        nemo.telegram.wait_for_reply("Lisbon suits her.", GROUP)
+        nemo.telegram.wait_until_read()
+    said = [line for line in nemo.lines(GROUP) if not line.startswith("Nemo")]
+    assert said == ["Ann: I live in Porto.", "Ann (2): I live in Graz.", "Ann: I sing.", "Ann (2): I dance."]
+
+
 def test_a_stranger_gets_one_line_and_nothing_of_theirs_is_kept(nemo: RunningBot, tmp_path: Path) -> None:
     for text in ("Hello, I am Ben.", "/start WRONG", "Are you there?"):
         nemo.telegram.write(text, 8, BEN)

@@ -30,7 +30,7 @@ def test_a_message_has_its_time_its_speaker_and_the_message_that_it_answers() ->
     assert isinstance(said, Said)
     assert (said.id, said.text, said.speaker, said.language) == (f"{GROUP}:5", "hello", "Ben Lo", "de-AT")
     assert said.sent_at == datetime.fromtimestamp(60, UTC)
-    assert said.metadata == {"reply_to": "3"}
+    assert said.metadata == {"reply_to": "3", "sender_id": "user8"}
 
 
 def test_the_addresses_of_hidden_links_are_metadata_also_of_a_caption() -> None:
@@ -39,7 +39,7 @@ def test_the_addresses_of_hidden_links_are_metadata_also_of_a_caption() -> None:
         more: dict[str, Any] = {text: "See this", fields: entities}
         said = read(photo=[{}], **more)
         assert isinstance(said, Said)
-        assert said.metadata == {"links": ["https://mia.example/"]}
+        assert said.metadata == {"links": ["https://mia.example/"], "sender_id": "user8"}
 
 
 @pytest.mark.parametrize(("fields", "topic"), [({}, None), ({"is_topic_message": True}, 5)], ids=["thread", "topic"])
