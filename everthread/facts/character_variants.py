@@ -1,4 +1,4 @@
-"""Lets patterns match characters that are written in two ways, as Chinese ones are. Pure."""
+"""Lets patterns match characters that are written in two ways, as Chinese ones are, and letters with accents. Pure."""
 
 from __future__ import annotations
 

@@ -44,6 +44,14 @@ STATED = {
         "hola soy nacho de cádiz": "Kim | name | nacho",
         "mi peli favorita es amelie": "Kim | favourite film | amelie",
         "javi me ha dejado": "Kim | partner | javi",
+        # without accents
+        "mi tio se mudo a merida": "Kim's uncle | home | merida",
+        "mi abuela murio ayer": "Kim's grandmother | status | dead",
+        "me mude a malaga": "Kim | home | malaga",
+        "estudio fisica en la uned": "Kim | field | fisica; Kim | school | uned",
+        "mi hija cumplio 3 años": "Kim's daughter | age | 3",
+        "trabajo en una panaderia": "Kim | employer | panaderia",
+        "adopte un gato": "Kim | pet | gato",
     },
     "zh": {
         "我爸妈住在成都": "Kim's mother | home | 成都; Kim's father | home | 成都",
@@ -94,6 +102,12 @@ UNSTATED = {
         "Übersetze: I live in Madrid",
     ],
     "es": [
+        "si vivo en madrid es por mi novia",
+        "tu vives en leon",
+        "compro pan en el mercado",
+        "mi mujer no quiere que adopte un perro",
+        "mi madre quiere que deje el trabajo en zara",
+        "que me compre una moto dice",
         "Trabajo en equipo",
         "Trabajo en el jardín los domingos",
         "Soy católica de nombre",
