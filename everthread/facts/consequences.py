@@ -5,7 +5,7 @@ Which statuses end which attributes, and the other way round, is data, in `conse
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from everthread.facts.attributes import is_single, takes_the_place
@@ -18,6 +18,8 @@ _ALL = load_word_lists(__file__)["all"]
 # Attributes of which the same thing can't have both.
 OPPOSITES = {"likes": "dislikes", "hobby": "dislikes", "plays": "dislikes", "dislikes": "likes"}
 LOST_BY_DEATH = ("pet", "partner")  # relations that end; a mother stays one
+_STAGES = {status: stage for stage, statuses in enumerate(_ALL["stages"].values()) for status in statuses}
+_ENGAGED = 0  # the first stage
 
 
 def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator[Statement]:
@@ -30,9 +32,7 @@ def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator
     stated = {(each.subject, each.attribute) for each in statements}
     for each in statements:
         if each.ends:
-            boss = each.subject, "boss"
-            if each.attribute == "employer" and names.values[boss] and boss not in stated:
-                yield replace(each, attribute="boss", value="")
+            yield from _end_with(each, names, stated)
             continue
         opposite = OPPOSITES.get(each.attribute)
         if opposite and value_key(each.value) in names.values[each.subject, opposite]:
@@ -46,6 +46,37 @@ def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator
         lost = _find_lost_relation(each, names)
         if lost is not None and lost not in stated:
             yield replace(each, subject=lost[0], attribute=lost[1], value=each.subject, ends=True)
+        if each.attribute == "status" and not is_long_ago(each):
+            yield from _end_earlier_stages(each, names, stated)
+
+
+def _end_with(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:
+    """Yield what ends with an employer or a partner: the boss, the work that was stated with it, an engagement."""
+    subject, attribute = statement.subject, statement.attribute
+    if attribute == "employer":
+        ended = [name for name in ("boss", "occupation") if names.values[subject, name]]
+        if not names.are_from_same_line(subject, "occupation", "employer"):
+            ended = [name for name in ended if name != "occupation"]
+        yield from (replace(statement, attribute=name, value="") for name in ended if (subject, name) not in stated)
+    if attribute == "partner":
+        partners = {subject, *([statement.value] if statement.value else names.find_partners(subject))}
+        for name, status in _list_statuses(partners, names, stated):
+            if _STAGES.get(status) == _ENGAGED:
+                yield replace(statement, subject=name, attribute="status", value=status)
+
+
+def _end_earlier_stages(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:
+    """Yield the end of a partner's status that comes before one: "engaged" before "married"."""
+    stage = _STAGES.get(value_key(statement.value), _ENGAGED)
+    for name, status in _list_statuses(names.find_partners(statement.subject), names, stated):
+        if _STAGES.get(status, stage) < stage:
+            yield replace(statement, subject=name, value=status, ends=True)
+
+
+def _list_statuses(people: Iterable[str], names: Names, stated: Set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the known statuses of people of whom a line states none, each with the name."""
+    unstated = [name for name in sorted(people) if (name, "status") not in stated]
+    return [(name, status) for name in unstated for status in sorted(names.values[name, "status"])]
 
 
 def _find_lost_relation(statement: Statement, names: Names) -> tuple[str, str] | None:

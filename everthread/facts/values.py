@@ -87,6 +87,8 @@ class ValueReader:
             groups["name"] = listed
         if (likely := groups.get("likely_name")) and not self._has_only_words(likely.lower()):
             groups["name"] = likely
+        if (first := groups.get("first_name")) and self._is_first_name(first):
+            groups["name"] = first
         if groups.get("name") and not subject.is_speaker:
             yield from self.name(subject, groups.pop("name") or "")
         couple = groups.get("couple")
@@ -107,6 +109,11 @@ class ValueReader:
         if self.grammar.is_unspaced:
             return not is_chinese_word(names)
         return is_pet or not self._has_only_words(names)
+
+    def _is_first_name(self, word: str) -> bool:
+        """Return whether a word is a first name. In small letters, it must be no other word: "frank"."""
+        key, first_names, word_names = word.lower(), self.grammar.first_names, self.grammar.word_names
+        return key in first_names - word_names if word == key else key in first_names | word_names
 
     def _has_only_words(self, text: str) -> bool:
         """Return whether a text in small letters consists of words that are no first names."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from everthread.facts.consequences import find_consequences, settle
 from everthread.facts.referents import Names
 from everthread.facts.types import Statement
@@ -60,6 +62,43 @@ def test_who_leaves_an_employer_leaves_the_boss() -> None:
     assert list_ends(left, known=(boss,)) == [("boss", "")]
     assert list_ends(left, known=()) == []
     assert list_ends(left, state("boss", "Ben"), known=(boss,)) == []
+
+
+def test_who_leaves_an_employer_leaves_the_work_that_was_stated_with_it() -> None:
+    left, bakery, baker = (
+        state("employer", "bakery", ends=True),
+        state("employer", "bakery"),
+        state("occupation", "baker"),
+    )
+    left, elsewhere = replace(left, seqs=(3,)), replace(baker, seqs=(2,))
+    assert list_ends(left, known=(bakery, baker)) == [("occupation", "")]
+    assert list_ends(left, known=(bakery, elsewhere)) == []
+    assert list_ends(left, replace(elsewhere, seqs=(3,)), known=(bakery, baker)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("engaged", "married"),
+        ("verlobt", "verheiratet"),
+        ("comprometida", "casado"),
+        ("订婚", "结婚"),
+        ("married", "divorced"),
+    ],
+)
+def test_the_status_of_one_of_a_couple_ends_the_earlier_one_of_the_other(before: str, after: str) -> None:
+    known = state("partner", "Ann"), replace(state("status", before), subject="Ann")
+    found = find_consequences([state("status", after)], know(*known))
+    assert [(each.subject, each.value) for each in found if each.attribute == "status"] == [("Ann", before)]
+    found = find_consequences([replace(state("status", after), subject="Ann")], know(known[0], state("status", before)))
+    assert [(each.subject, each.value) for each in found if each.attribute == "status"] == [("Kim", before)]
+    assert list_ends(state("status", before), known=(known[0], replace(known[1], value=after))) == []
+
+
+def test_an_engagement_ends_with_the_couple_and_a_marriage_does_not() -> None:
+    parted, ann = state("partner", "", ends=True), state("partner", "Ann")
+    assert list_ends(parted, known=(ann, state("status", "engaged"))) == [("status", "engaged")]
+    assert list_ends(parted, known=(ann, state("status", "married"))) == []
 
 
 def test_a_death_ends_the_relation_to_a_pet_and_a_partner_and_not_to_a_mother() -> None:
