@@ -31,6 +31,8 @@ ENDED = {
     ("I'm vegan", "I was kidding, I'm not vegan"): "diet | vegan",
     ("I'm vegan", "I'm not vegan, just lazy"): "diet | vegan",
     ("My cat is called Milo", "I meant Miro, not Milo."): "pet | Milo",
+    ("I have a dog", "I never had a dog, only cats"): "pet | dog",
+    ("I'm allergic to nuts", "No sorry, it's figs, not nuts."): "allergy | nuts",
     # whatever is known, by how it ended
     ("I work at Tesco", "Tesco let me go, cash flow"): "employer | Tesco",
     ("I live in Leith", "Leith is history, I'm off"): "home | Leith",
@@ -113,6 +115,9 @@ ENDED = {
 }
 
 REPLACED = {
+    ("I live in Bergen", "Actually it's Oslo, not Bergen."): "home | Oslo",
+    ("I'm allergic to nuts", "No sorry, it's figs, not nuts."): "allergy | figs",
+    ("my favourite colour is green", "My favourite colour isn't green, it's blue"): "favourite colour | blue",
     ("I'm divorced", "I married Dan last month"): "status | married",
     ("I live in Lyon", "Sorry, I meant Lille, not Lyon."): "home | Lille",
     ("My cat is called Milo", "I meant Miro, not Milo."): "pet | Miro",
@@ -164,6 +169,9 @@ STATED_ALONE = {
 }
 
 UNCHANGED = [
+    ("I live in Bergen", "It's Oslo, not Bergen, that has the opera"),
+    ("I live in Bergen", "Actually it's Tuesday, not Monday."),
+    ("I have a dog", "I never had a dog like that"),
     ("I have a dog called Rex", "I don't have a dog walker"),
     ("I live in Rome", "I don't live in Rome alone"),
     ("I live in Rome", "I don't live in Rome to sit in traffic"),

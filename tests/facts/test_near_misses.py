@@ -11,6 +11,10 @@ from everthread.types import Line, Role
 
 # Lines by Kim, and what they state; "BOT:" begins a question before them, and "-" marks an end.
 STATED = {
+    # a first name after "is"
+    "My sister is Mia.": "Kim | sister | Mia",
+    "my sister is mia": "Kim | sister | mia",
+    "My daughter is Grace.": "Kim | daughter | Grace",
     # for a while, and since a while
     "I moved to Leeds today": "Kim | home | Leeds",
     "I've lived in Leeds for two months": "Kim | home | Leeds",
@@ -89,6 +93,12 @@ STATED = {
 }
 
 UNSTATED = [
+    # no first name after "is"
+    "My sister is tall",
+    "My sister is English",
+    "my brother is frank",
+    "My brother is Christian.",
+    "My dad is Frank with me",
     # for a while
     "I'm vegan today",
     "I'm vegan for Lent",
