@@ -18,6 +18,8 @@ _ALL = load_word_lists(__file__)["all"]
 # Attributes of which the same thing can't have both.
 OPPOSITES = {"likes": "dislikes", "hobby": "dislikes", "plays": "dislikes", "dislikes": "likes"}
 LOST_BY_DEATH = ("pet", "partner")  # relations that end; a mother stays one
+STEM_CHARS = 4  # that the words for a workplace and for the work there have in common
+STEM_IDEOGRAPHS = 2
 _STAGES = {status: stage for stage, statuses in enumerate(_ALL["stages"].values()) for status in statuses}
 _ENGAGED = 0  # the first stage
 
@@ -51,18 +53,26 @@ def find_consequences(statements: Sequence[Statement], names: Names) -> Iterator
 
 
 def _end_with(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:
-    """Yield what ends with an employer or a partner: the boss, the work that was stated with it, an engagement."""
+    """Yield what ends with an employer or a partner: the boss, the work of a baker with a bakery, an engagement."""
     subject, attribute = statement.subject, statement.attribute
     if attribute == "employer":
-        ended = [name for name in ("boss", "occupation") if names.values[subject, name]]
-        if not names.are_from_same_line(subject, "occupation", "employer"):
-            ended = [name for name in ended if name != "occupation"]
+        employers = {value_key(statement.value)} if statement.value else names.values[subject, attribute]
+        work = names.values[subject, "occupation"]
+        ended = ["boss"] if names.values[subject, "boss"] else []
+        ended += ["occupation"] if any(_share_stem(one, other) for one in employers for other in work) else []
         yield from (replace(statement, attribute=name, value="") for name in ended if (subject, name) not in stated)
     if attribute == "partner":
         partners = {subject, *([statement.value] if statement.value else names.find_partners(subject))}
         for name, status in _list_statuses(partners, names, stated):
             if _STAGES.get(status) == _ENGAGED:
                 yield replace(statement, subject=name, attribute="status", value=status)
+
+
+def _share_stem(one: str, other: str) -> bool:
+    """Return whether a workplace and the work there are named alike: "bakery" and "baker"."""
+    length = STEM_CHARS if one.isascii() else STEM_IDEOGRAPHS
+    stems = {word[:length] for word in one.split() if len(word) >= length}
+    return any(word[:length] in stems for word in other.split())
 
 
 def _end_earlier_stages(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:

@@ -68,14 +68,11 @@ class Names:
     written: dict[str, str] = field(default_factory=dict)  # words of the line that have got a capital, as written
     aliases: dict[str, str] = field(default_factory=dict)  # the names of those who were known by a relation
     values: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    lines: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)  # that stated an attribute last
     speakers: set[str] = field(default_factory=set)
 
     def add(self, statement: Statement) -> None:
         """Learn the names in a statement."""
         self.values[statement.subject, statement.attribute].add(value_key(statement.value))
-        if not statement.ends:
-            self.lines[statement.subject, statement.attribute] = statement.seqs
         if statement.attribute in RELATIONS:
             names = self.relatives[statement.subject, statement.attribute]
             if statement.ends:
@@ -148,11 +145,6 @@ class Names:
         owner, relation = self.find_owner(name) or ("", "")
         is_partner = relation == "partner" and value_key(name) in self.values[owner, relation]
         return [*found, owner] if is_partner else found
-
-    def are_from_same_line(self, subject: str, attribute: str, other: str) -> bool:
-        """Return whether a line stated both attributes of a subject, and no later line one of them."""
-        lines = self.lines.get((subject, attribute), ())
-        return bool(set(lines).intersection(self.lines.get((subject, other), ())))
 
     def find_owner(self, name: str) -> tuple[str, str] | None:
         """Return the owner and the attribute of a relative by name."""

@@ -64,16 +64,17 @@ def test_who_leaves_an_employer_leaves_the_boss() -> None:
     assert list_ends(left, state("boss", "Ben"), known=(boss,)) == []
 
 
-def test_who_leaves_an_employer_leaves_the_work_that_was_stated_with_it() -> None:
-    left, bakery, baker = (
-        state("employer", "bakery", ends=True),
-        state("employer", "bakery"),
-        state("occupation", "baker"),
-    )
-    left, elsewhere = replace(left, seqs=(3,)), replace(baker, seqs=(2,))
-    assert list_ends(left, known=(bakery, baker)) == [("occupation", "")]
-    assert list_ends(left, known=(bakery, elsewhere)) == []
-    assert list_ends(left, replace(elsewhere, seqs=(3,)), known=(bakery, baker)) == []
+@pytest.mark.parametrize(
+    ("employer", "occupation"),
+    [("bakery", "baker"), ("Bäckerei", "Bäckerin"), ("panadería", "panadera"), ("面包店", "面包师")],
+)
+def test_who_leaves_a_workplace_leaves_the_work_that_it_is_named_for(employer: str, occupation: str) -> None:
+    known = state("employer", employer), state("occupation", occupation)
+    for value in (employer, ""):
+        assert list_ends(state("employer", value, ends=True), known=known) == [("occupation", "")]
+    assert list_ends(state("employer", employer, ends=True), state("occupation", "nurse"), known=known) == []
+    nurse = state("employer", "hospital"), state("occupation", "nurse")
+    assert list_ends(state("employer", "hospital", ends=True), known=nurse) == []
 
 
 @pytest.mark.parametrize(
