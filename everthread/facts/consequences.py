@@ -84,7 +84,7 @@ def _end_earlier_stages(statement: Statement, names: Names, stated: Set[tuple[st
 
 
 def _list_statuses(people: Iterable[str], names: Names, stated: Set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the known statuses of people of whom a line states none, each with the name."""
+    """Return the known statuses of people, each with the name, without people whose status the line states."""
     unstated = [name for name in sorted(people) if (name, "status") not in stated]
     return [(name, status) for name in unstated for status in sorted(names.values[name, "status"])]
 

@@ -11,7 +11,7 @@ from everthread.types import Line
 
 GREETINGS = {"de": "Hallo, wie geht es dir heute?", "es": "Hola, ¿qué tal estás hoy?", "zh": "你好，今天怎么样？"}
 
-# What Kim says, one line after the other, and what the last one states and ends.
+# Consecutive lines by Kim, and what the second one states and ends.
 CHANGED = {
     "de": {
         # denied
