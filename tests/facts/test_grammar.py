@@ -17,7 +17,7 @@ GROUPS = {
     *("speaker", "relation", "relation_name", "relation_small", "name", "pronoun", "relative", "other", "acquaintance"),
     *("possessor_speaker", "possessor_pronoun", "possessor_name"),
     *("kin", "role", "names", "names_too", "ages", "known", "instead", "favourite", "favourite_kind", "count"),
-    *("it", "home_there", "home_here", "aged", "couple", "listed_name", "likely_name", "practised"),
+    *("it", "home_there", "home_here", "aged", "couple", "listed_name", "first_name", "likely_name", "practised"),
 }
 COMPARED = 25  # forms of each grammar, because it takes 10 to 30 ms to parse a long one
 MOST = 9_999  # characters, of an expression without a limit
