@@ -29,6 +29,7 @@ from everthread.stores.base import Store
 
 INITIAL_LINES = 40  # lines of each bank before the load begins
 RECALL_SHARE = 0.5  # share of a client's calls that recall; the others observe
+QUERIES_PER_CLIENT = 50  # which a client asks in random order
 WARM_UP_CALLS, CALLS_ALONE = 20, 200  # of one client, before the load
 START_TIMEOUT_S = 300.0  # for all processes to be ready
 
@@ -158,8 +159,8 @@ def _open_banks(store: Store, load: Load, embedder: str | None) -> list[Memory]:
     return [Memory(f"load {n}", store, bulk, recipe) for n in range(load.banks)]
 
 
-def _queries(load: Load, seed: int, count: int = 50) -> list[str]:
-    return list(synthetic.queries(count, skip=INITIAL_LINES * load.banks, seed=seed))
+def _queries(load: Load, seed: int) -> list[str]:
+    return list(synthetic.queries(QUERIES_PER_CLIENT, skip=INITIAL_LINES * load.banks, seed=seed))
 
 
 def _measure_alone(memories: Sequence[Memory]) -> Timing:

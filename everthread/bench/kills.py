@@ -46,16 +46,13 @@ class KillResult:
     whole: int = 0
 
 
-def measure_kills(
-    kills: int, embedder: str | None = None, progress: Progress = lambda text: None, seed: int = 0
-) -> KillResult:
+def measure_kills(kills: int, embedder: str | None = None, progress: Progress = lambda text: None) -> KillResult:
     """Kill the server in the middle of replies.
 
     Args:
         kills: how many times.
         embedder: name of the embedder; default: the configured one.
         progress: called with messages.
-        seed: of the moments of the kills.
 
     Raises:
         BadInput: for fewer kills than 1.
@@ -63,7 +60,7 @@ def measure_kills(
     """
     if kills < 1:
         raise BadInput(f"{kills} kills are too few; give at least 1")
-    result, rng = KillResult(kills), random.Random(seed)
+    result, rng = KillResult(kills), random.Random(0)
     messages: list[dict[str, str]] = []
     with (
         tempfile.TemporaryDirectory(prefix="everthread-kills-") as folder,

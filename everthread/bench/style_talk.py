@@ -88,15 +88,14 @@ def _find_sample_line(memory: Memory, replies: Sequence[Line]) -> Line | None:
     return chosen or next(filter(style_sample.is_sample, replies), None)
 
 
-def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int = 0) -> StyleTalk:
+def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True) -> StyleTalk:
     """Talk with a scripted model that loses its style, with the recipe `character`.
 
     Args:
         replies: number of replies after the first, which is the sample.
         sample: whether prompts contain the sample of style.
-        seed: of the model's choices.
     """
-    llm = ScriptedLLM(repeat(FadingModel(seed)))
+    llm = ScriptedLLM(repeat(FadingModel(0)))
     with (
         tempfile.TemporaryDirectory(prefix="everthread-style-") as folder,
         Memory.open("style", store=Path(folder), embedder=HashEmbedder(64), recipe=Snapshots()) as memory,

@@ -164,15 +164,15 @@ def _measure(character: Character, parts: PromptParts, total: int, count: TokenC
     return sizes
 
 
-def shared_prefix_ratio(before: Prompt, after: Prompt, count: TokenCounter = estimate_tokens) -> float:
+def shared_prefix_ratio(before: Prompt, after: Prompt) -> float:
     """Return the share (0..1) of a prompt's tokens that begin the one before verbatim: what a prompt cache saves."""
     shared = 0
     for old, new in zip(before.messages, after.messages, strict=False):
         if old == new:
-            shared += count(new.content) + MESSAGE_OVERHEAD_TOKENS
+            shared += estimate_tokens(new.content) + MESSAGE_OVERHEAD_TOKENS
             continue
         if old.role == new.role:
-            shared += count(_common_prefix(old.content, new.content))
+            shared += estimate_tokens(_common_prefix(old.content, new.content))
         break
     return shared / after.tokens
 
@@ -251,7 +251,7 @@ def _list_last_sections(character: Character, parts: PromptParts) -> list[Sectio
         ("reminder", format_part(f"What {name} could bring up, if the moment is right", parts.reminder)),
         ("scene", _format_scene(character, parts)),
         ("scene", character.fill_names(character.reminder)),
-        ("message", _format_newest_line(character, parts.newest)),
+        ("message", _format_newest_line(parts.newest)),
     ]
     sections.insert(len(sections) if parts.memories_last else 2, memories)
     return sections
@@ -276,7 +276,7 @@ def _describe_deletion(character: Character, newest: Line | None) -> str:
     )
 
 
-def _format_newest_line(character: Character, line: Line | None) -> str:
+def _format_newest_line(line: Line | None) -> str:
     """Render the newest line, unless the character said it; then it is a message of its own."""
     if line is None:
         return "(Nobody has said anything yet: begin the conversation.)"

@@ -17,7 +17,6 @@ from typing import Any
 
 from everthread.bank.line_versions import get_recorded
 from everthread.chat import character_library, events, lorebook, pins, style_sample
-from everthread.chat.character import Character
 from everthread.chat.profile import PersonProfile
 from everthread.chat.prompt_builder import Prompt, PromptParts, list_sections
 from everthread.common.keys import META_OFFERED
@@ -73,13 +72,12 @@ def build_record(prompt: Prompt, pinned: Sequence[Line], notes: Unit | None) -> 
     return {"sizes": sizes, **{name: value for name, value in given.items() if value}}
 
 
-def read_prompt(memory: Memory, evidence: Evidence, character: Character | None = None) -> ReplyPrompt:
+def read_prompt(memory: Memory, evidence: Evidence) -> ReplyPrompt:
     """Return the prompt of a reply, with its parts as they are stored.
 
     Args:
         memory: the bank.
         evidence: the evidence of the reply. Its lines of other banks become part of the memories.
-        character: who replied; default: the bank's own.
 
     Raises:
         NotFound: nothing is recorded of the prompt.
@@ -89,7 +87,7 @@ def read_prompt(memory: Memory, evidence: Evidence, character: Character | None 
         what = f"of the prompt of line {evidence.seq} nothing is recorded"
         raise NotFound(f"{what}; expected the number of a reply that a language model gave to this version")
     record = recall_records.get_prompt(recall_records.get_record(line.metadata) or {})
-    texts = _PromptReader(memory, line, record, character).read_texts(evidence)
+    texts = _PromptReader(memory, line, record).read_texts(evidence)
     parts = tuple(
         PromptPart(name, tokens, texts.get(name, ""), name in OF_TODAY) for name, tokens in evidence.prompt.items()
     )
@@ -101,10 +99,10 @@ def read_prompt(memory: Memory, evidence: Evidence, character: Character | None 
 class _PromptReader:
     """Reads what a record refers to, and builds the sections of the prompt from it."""
 
-    def __init__(self, memory: Memory, reply: Line, record: Mapping[str, Any], character: Character | None) -> None:
+    def __init__(self, memory: Memory, reply: Line, record: Mapping[str, Any]) -> None:
         self._memory, self._reply, self._record = memory, reply, record
         self._settings = memory.settings()
-        self._character = character_library.open_character(character, self._settings)
+        self._character = character_library.open_character(None, self._settings)
 
     def read_texts(self, evidence: Evidence) -> dict[str, str]:
         window, newest = self._read_window(), self._read(self._reply.parent)

@@ -123,7 +123,7 @@ def _multiply(left: Floats, right: Floats) -> Floats:
     return np.vstack([left[start : start + step] @ right for start in range(0, max(len(left), 1), step)])
 
 
-def fit_projection(hidden: Floats, seed: int = 0) -> Floats:
+def fit_projection(hidden: Floats) -> Floats:
     """Fit a projection: the principal components of (N, D) vectors of the last layer, rotated at random.
 
     The rotation spreads what the components hold over all bits, which would otherwise differ in worth.
@@ -134,6 +134,6 @@ def fit_projection(hidden: Floats, seed: int = 0) -> Floats:
     unit = hidden / np.maximum(np.linalg.norm(hidden, axis=1, keepdims=True), 1e-12)
     mean = unit.mean(axis=0)
     _, axes = np.linalg.eigh(np.cov(unit, rowvar=False))  # ascending
-    rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((DIMENSIONS, DIMENSIONS)))[0]
+    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((DIMENSIONS, DIMENSIONS)))[0]
     matrix = axes[:, -DIMENSIONS:] @ rotation
     return np.asarray(np.vstack([matrix, -mean @ matrix]), np.float32)

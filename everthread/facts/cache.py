@@ -189,16 +189,10 @@ class FactIndex:
         own = takewhile(lambda each: each.statement.ends or each.statement.id in numbers, stored[first:])
         return [each for each in own if each.statement.ends and each.statement.id not in numbers]
 
-    def list_endings(self, subject: str, attribute: str, known_at: datetime | None = None) -> list[Statement]:
-        """Return the statements that an attribute's value has ended, whichever it was.
-
-        Args:
-            subject: the name of the entity.
-            attribute: its attribute.
-            known_at: only what had been said until this moment; None: all.
-        """
-        own = (each for each in self._statements_by_subject.get(subject, ()) if each.attribute == attribute)
-        return [each for each in own if each.ends and (known_at is None or each.said_at <= known_at)]
+    def list_endings(self, subject: str, attribute: str) -> list[Statement]:
+        """Return the statements that an attribute's value has ended, whichever it was."""
+        own = self._statements_by_subject.get(subject, ())
+        return [each for each in own if each.attribute == attribute and each.ends]
 
     def statements_of_value(self, fact: Fact) -> list[StoredStatement]:
         """Return all statements of a fact's value, also that it ended, or was true before and is again."""

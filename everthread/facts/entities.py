@@ -263,7 +263,7 @@ class _Clusters:
         if not separator or not _depth(name):
             return self._find_or_add(name, statement, is_living=True)
         owner = self._find_named(owner_name, statement)
-        return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word, statement)
+        return self._find_relative(owner, word, statement) or self._find_or_add_owned(owner, word)
 
     def _find_relative(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster | None:
         """Return who is the sister of an owner, if a statement names one; of several, the one of the same line.
@@ -294,7 +294,7 @@ class _Clusters:
             if not is_name and (named := self._find_relative(subject, value, statement)) is not None:
                 return named
         if attribute == "owns" or (attribute == "pet" and value == value.lower() and value != value.upper()):
-            owned = self._find_or_add_owned(subject, value, statement)
+            owned = self._find_or_add_owned(subject, value)
             owned.kind = "pet" if attribute == "pet" else "thing"
             return owned
         if attribute in PLACES or attribute in ORGANISATIONS:
@@ -308,7 +308,7 @@ class _Clusters:
             cluster.relations[subject, attribute] = None
         return cluster
 
-    def _find_or_add_owned(self, owner: _Cluster, word: str, statement: Statement) -> _Cluster:
+    def _find_or_add_owned(self, owner: _Cluster, word: str) -> _Cluster:
         key = owner, value_key(word)
         if key not in self._owned:
             self._owned[key] = _Cluster("person" if word in RELATIONS - {"pet"} else "thing", owner=(owner, word))

@@ -122,7 +122,6 @@ class LineWriter:
         progress: Callable[[int], None] | None,
         *,
         replacing: bool,
-        after: int = 0,
     ) -> list[Line]:
         """Validate lines, and write them in batches, each in one transaction.
 
@@ -132,7 +131,6 @@ class LineWriter:
             batch_lines: the size of a batch.
             progress: called after each batch with the number of lines stored so far.
             replacing: whether each line replaces the one with its key; see `put`.
-            after: as for `write`. Each batch must follow the one before it.
 
         Raises:
             BadLine: a value is invalid, or a line that replaces another has no key; nothing is stored.
@@ -148,6 +146,7 @@ class LineWriter:
                 replace(line, said_at=new.said_at and line.said_at) for line, new in zip(cleaned, given, strict=True)
             ]
         stored: list[Line] = []
+        after = 0
         for start in range(0, len(cleaned), batch_lines):
             batch = cleaned[start : start + batch_lines]
             stored += self.put(recipe, batch) if replacing else self.write(recipe, batch, after=after)

@@ -75,9 +75,9 @@ def escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def read_languages(folder: Path = FOLDER) -> dict[str, Language]:
-    """Read the languages of a folder, by their codes in alphabetical order."""
-    return {path.stem: Language.read(path) for path in sorted(folder.glob("*.toml"))}
+def read_languages() -> dict[str, Language]:
+    """Read the page's languages, by their codes in alphabetical order."""
+    return {path.stem: Language.read(path) for path in sorted(FOLDER.glob("*.toml"))}
 
 
 def choose_language(request: Request, codes: Mapping[str, object]) -> str:

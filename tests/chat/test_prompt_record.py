@@ -13,7 +13,7 @@ from everthread.chat import pins
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_record import ReplyPrompt, read_prompt
-from everthread.common.keys import META_RECALLED, SETTING_RECALL_FROM
+from everthread.common.keys import META_RECALLED, SETTING_CHARACTER, SETTING_RECALL_FROM
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.recipes.default import Default
@@ -54,7 +54,9 @@ def test_a_prompt_is_put_together_again_from_the_lines_and_notes_in_it(memory: M
     llm = ScriptedLLM(["Aye.", "Lisbon."])
     evidence = say(memory, llm, "A fine day!", "Where did my sister Mia move, to Lisbon?")
     memory.observe("Said after it.", speaker="Nora", session="later")
-    prompt = read_prompt(memory, evidence, CAPTAIN)
+    assert texts_of(read_prompt(memory, evidence))["instructions"].startswith("You are Ever")
+    memory.set_setting(SETTING_CHARACTER, CAPTAIN.to_json())
+    prompt = read_prompt(memory, evidence)
     assert [part.name for part in prompt.parts] == list(evidence.prompt) == [
         "instructions", "character", "examples", "pinned", "window", "memories", "scene", "message",
     ]  # fmt: skip
@@ -68,9 +70,6 @@ def test_a_prompt_is_put_together_again_from_the_lines_and_notes_in_it(memory: M
     assert [part.name for part in prompt.parts if part.is_current] == [
         "instructions", "character", "examples", "scene",
     ]  # fmt: skip
-    assert texts_of(read_prompt(memory, evidence))["instructions"].startswith(
-        "You are Ever"
-    )  # the bank's own character
     record = memory.get(evidence.seq).metadata[META_RECALLED]["prompt"]  # type: ignore[union-attr,index,call-overload]
     assert (record["window"], record["pinned"]) == ([[3, 4]], [2])  # type: ignore[index,call-overload]
     assert not any(word in str(record) for word in ("Nora", "fish", "Aye"))

@@ -44,18 +44,15 @@ class Window:
 FIGURES = ("recall_p50", "recall_p95", "observe_p50", "memory", "descriptors", "bytes_per_line")
 
 
-def build_windows(
-    times: Sequence[tuple[str, float, float]], samples: Sequence[Sample], seconds: float, count: int = WINDOW_COUNT
-) -> list[Window]:
-    """Return the figures of `count` equal windows.
+def build_windows(times: Sequence[tuple[str, float, float]], samples: Sequence[Sample], seconds: float) -> list[Window]:
+    """Return the figures of `WINDOW_COUNT` equal windows.
 
     Args:
         times: of calls: their name, seconds since the start, and milliseconds.
         samples: of the server.
         seconds: the duration of the run.
-        count: number of windows.
     """
-    edges = [seconds * number / count for number in range(count + 1)]
+    edges = [seconds * number / WINDOW_COUNT for number in range(WINDOW_COUNT + 1)]
     return [
         _build_window(
             [row for row in times if start <= row[1] < end],

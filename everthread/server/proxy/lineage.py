@@ -142,7 +142,6 @@ class Lineage:
         turn: Turn,
         text: str,
         *,
-        speaker: str = "assistant",
         partial: bool = False,
         metadata: Metadata | None = None,
         said_at: datetime | None = None,
@@ -156,7 +155,6 @@ class Lineage:
         Args:
             turn: the turn.
             text: the part of the reply that was received.
-            speaker: the name of its speaker.
             partial: whether it was cut off.
             metadata: JSON values by name.
             said_at: its time; None: now.
@@ -174,7 +172,7 @@ class Lineage:
             self._replies.note(ids, turn.line)
             new = NewLine(
                 text,
-                speaker,
+                "assistant",
                 "assistant",
                 said_at,
                 turn.line.session,

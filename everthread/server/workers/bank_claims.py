@@ -11,7 +11,6 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from hashlib import sha256
 
 from everthread.errors import EverthreadError, StoreUnavailable
@@ -35,18 +34,15 @@ FIND_OTHER = f"SELECT 1 FROM claim JOIN server ON id = server WHERE bank = ? AND
 class BankClaims:
     """The claims of one process. Thread-safe. Methods raise StoreUnavailable if the database can't be used."""
 
-    def __init__(
-        self, tables: ServerDatabase, lifetime_s: float = LIFETIME_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, tables: ServerDatabase, lifetime_s: float = LIFETIME_S) -> None:
         """Claim nothing yet.
 
         Args:
             tables: the server's own data in the database.
             lifetime_s: see LIFETIME_S; the same for all processes.
-            clock: returns a time in seconds.
         """
         self.id = secrets.token_hex(16)
-        self._tables, self._lifetime_s, self._clock = tables, lifetime_s, clock
+        self._tables, self._lifetime_s = tables, lifetime_s
         self._claimed = set[bytes]()
         self._unreleased = set[bytes]()  # claims that could not be released yet
         self._beaten_at = float("-inf")
@@ -98,7 +94,7 @@ class BankClaims:
 
     def beat(self) -> None:
         """Give a sign of life, and remove processes that have given none for too long."""
-        began_at = self._clock()
+        began_at = time.monotonic()
         for digest in list(self._unreleased):
             self._delete(digest)
             self._unreleased.discard(digest)
@@ -130,7 +126,7 @@ class BankClaims:
     def _ensure_alive(self) -> None:
         """Give a sign of life if the last one is too old, so that a new claim counts."""
         with self._lock:
-            if self._clock() - self._beaten_at > 2 * BEAT_S * self._lifetime_s / LIFETIME_S:
+            if time.monotonic() - self._beaten_at > 2 * BEAT_S * self._lifetime_s / LIFETIME_S:
                 self.beat()
             if self._thread is None and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._keep_alive, name="everthread claims", daemon=True)
