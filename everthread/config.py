@@ -205,9 +205,9 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
         try:
             parsed: Any
             if name == TABLE_SETTING:
-                parsed = _tables(value)
+                parsed = _check_tables(value)
             else:
-                parsed = _text(value) if known[name] is str else _number(value, *NUMBER_LIMITS[name])
+                parsed = _check_text(value) if known[name] is str else _check_number(value, *NUMBER_LIMITS[name])
             if name == "llm_prices":
                 parse_prices(parsed)
             if name in LANGUAGE_SETTINGS:
@@ -233,7 +233,7 @@ NUMBER_LIMITS = {  # the minimum, and a description for errors
 }
 
 
-def _tables(value: object) -> dict[str, dict[str, object]]:
+def _check_tables(value: object) -> dict[str, dict[str, object]]:
     """Check that recipes are tables. `everthread.factory` checks the names and values of their options."""
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise ValueError("a table for each recipe, such as [recipes.packabby]")
@@ -251,13 +251,13 @@ def _with_tables(values: Mapping[str, object]) -> Mapping[str, object]:
     return {name: value for name, value in values.items() if name != "recipe"} | {TABLE_SETTING: {**recipe, **recipes}}
 
 
-def _text(value: object) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("a text in quotes")
     return value
 
 
-def _number(value: object, least: int, description: str) -> int:
+def _check_number(value: object, least: int, description: str) -> int:
     """Parse a number of a file or of the environment."""
     try:
         number = int(value) if isinstance(value, str) else value

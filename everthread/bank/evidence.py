@@ -139,12 +139,12 @@ class _Reader:
         shown = chain(kept, *(hit.passage for hit in hits), (hit.line for hit in hits if isinstance(hit.source, Line)))
         return Evidence(
             seq=seq,
-            relevance=_number(record.get("relevance")),
-            tokens=int(_number(record.get("tokens"))),
+            relevance=_read_number(record.get("relevance")),
+            tokens=int(_read_number(record.get("tokens"))),
             hits=hits,
             kept=kept,
             corrections=self._find_corrections({line.seq for line in shown if line.retracted_at is not None}),
-            forgotten=max(0, int(_number(record.get("forgotten")))),
+            forgotten=max(0, int(_read_number(record.get("forgotten")))),
             others=counts,
             shared=self._read_shared(counts),
             prompt=recall_records.get_prompt_sizes(record),
@@ -171,9 +171,11 @@ class _Reader:
         if source is None:
             return None
         given = hit.get("signals")
-        signals = {str(name): _number(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+        signals = (
+            {str(name): _read_number(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+        )
         passage = self._select(recall_records.list_seqs(hit, "passage"))
-        return Hit(source, _number(hit.get("score")), _number(hit.get("relevance")), signals, passage)
+        return Hit(source, _read_number(hit.get("score")), _read_number(hit.get("relevance")), signals, passage)
 
     def _read_unit(self, hit: Mapping[str, Any]) -> FoundUnit | None:
         """Return the unit of a hit. Another unit may have its id by now, but it was written at another time."""
@@ -198,7 +200,7 @@ class _Reader:
         return corrections
 
 
-def _number(value: object) -> float:
+def _read_number(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
         return 0.0  # JSON's integers have no limit
     return float(value)

@@ -38,7 +38,7 @@ def prepare_lines(
             line,
             line.said_at or now(),
             count_terms(text),
-            _flags(line, text),
+            _compute_flags(line, text),
             by_index[index].vectors if index in by_index else None,
             by_index[index].tokens if index in by_index and line.role in token_roles else None,
         )
@@ -46,6 +46,6 @@ def prepare_lines(
     ]
 
 
-def _flags(line: NewLine, text: str) -> int:
+def _compute_flags(line: NewLine, text: str) -> int:
     """Return the flags of a line and of its text without quotes."""
     return line_flags(text) | (UNDATED if line.metadata.get(META_UNDATED) is True else 0)

@@ -46,12 +46,12 @@ def record_sharing(store: Store, bank: str, settings: Mapping[str, JSONValue]) -
     """
     for other in recall_from(settings):
         if store.exists(other):
-            store.update_setting(other, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_ids(known), bank])])
-    if new := _ids(settings.get(SETTING_SHARED_WITH)):
-        store.update_setting(bank, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_ids(known), *new])])
+            store.update_setting(other, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_parse_ids(known), bank])])
+    if new := _parse_ids(settings.get(SETTING_SHARED_WITH)):
+        store.update_setting(bank, SETTING_SHARED_WITH, lambda known: [*dict.fromkeys([*_parse_ids(known), *new])])
 
 
-def _ids(value: JSONValue | None) -> list[str]:
+def _parse_ids(value: JSONValue | None) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
@@ -73,7 +73,7 @@ def stop_sharing(store: Store, bank: str) -> None:
 def _list_sharers(store: Store, bank: str) -> list[str]:
     """List the banks that may share a bank: those that it records, or all if it can't be read."""
     try:
-        return _ids(store.settings(bank).get(SETTING_SHARED_WITH)) if store.exists(bank) else []
+        return _parse_ids(store.settings(bank).get(SETTING_SHARED_WITH)) if store.exists(bank) else []
     except (BankDamaged, BankTooNew):
         return store.banks()
 

@@ -51,12 +51,12 @@ class BulkEmbedder:
     def embed_with_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenCodes]]:
         if len(texts) == 1:
             embed_texts_with_tokens(self._real, texts)
-        return self.project(texts), [self._codes[_buckets(_content_words(text))] for text in texts]
+        return self.project(texts), [self._codes[_hash_words(_content_words(text))] for text in texts]
 
     def embed_query_with_tokens(self, text: str) -> tuple[Vector, QuestionTokens]:
         embed_question_with_tokens(self._real, text)
         words = _content_words(text)
-        tokens = QuestionTokens(self.token_scheme, words, self._tokens[_buckets(words)])
+        tokens = QuestionTokens(self.token_scheme, words, self._tokens[_hash_words(words)])
         return np.asarray(self.project([text])[0], np.float32), tokens
 
     def project(self, texts: Sequence[str]) -> Vectors:
@@ -64,7 +64,7 @@ class BulkEmbedder:
         words_by_text = [split_words(text) or [""] for text in texts]
         starts = np.cumsum([0, *(len(words) for words in words_by_text[:-1])])
         every_word = [word for words in words_by_text for word in words]
-        sums = np.add.reduceat(self._words[_buckets(every_word)], starts, axis=0)  # (N, D)
+        sums = np.add.reduceat(self._words[_hash_words(every_word)], starts, axis=0)  # (N, D)
         return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True), np.float32)
 
 
@@ -77,5 +77,5 @@ def _content_words(text: str) -> list[str]:
     return [word for word in split_words(text) if word not in FUNCTION_WORDS][:MAX_TOKENS]
 
 
-def _buckets(words: Sequence[str]) -> npt.NDArray[np.intp]:
+def _hash_words(words: Sequence[str]) -> npt.NDArray[np.intp]:
     return np.array([zlib.crc32(word.encode()) % BUCKETS for word in words], np.intp)

@@ -54,7 +54,7 @@ class Comparison:
     def json(self) -> dict[str, Any]:
         """Return the figures, shares in percent. Scripts rely on the names."""
         head = {"dataset": self.dataset, "embedder": self.embedder, "scribe": self.scribe, "questions": self.questions}
-        return {**head, "recipes": {row.recipe: self._json(row) for row in self.rows}}
+        return {**head, "recipes": {row.recipe: self._build_json(row) for row in self.rows}}
 
     def text(self) -> str:
         """Return the figures for the terminal."""
@@ -67,14 +67,14 @@ class Comparison:
                 "",
                 *_format_plain(self._tabulate_costs()),
                 "",
-                *self._notes(),
+                *self._list_notes(),
             ]
         )
 
     def markdown(self) -> str:
         """Return the figures for the docs."""
         head = f"{self.questions} questions, embedder {self.embedder}, scribe {self.scribe}."
-        notes = [f"- {note}" for note in self._notes()]
+        notes = [f"- {note}" for note in self._list_notes()]
         return "\n".join(
             [
                 head,
@@ -119,21 +119,21 @@ class Comparison:
             [
                 row.recipe,
                 f"{row.tokens:.0f}",
-                _percent(row.kept),
-                _percent(row.unchanged),
-                _percent(row.mapped),
+                _format_percent(row.kept),
+                _format_percent(row.unchanged),
+                _format_percent(row.mapped),
                 f"{row.write_ms:.2f}",
-                _times(self._ratio(row, "write_ms")),
+                _format_ratio(self._compute_ratio(row, "write_ms")),
                 f"{row.units:.3f}",
                 f"{row.calls:.3f}",
                 f"{row.recall_ms:.2f}",
-                _times(self._ratio(row, "recall_ms")),
+                _format_ratio(self._compute_ratio(row, "recall_ms")),
             ]
             for row in self.rows
         ]
         return [["recipe", *head.split(",")], *rows]
 
-    def _notes(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         calls = "made without a model" if self.scribe == "extractive" else "each at least one call of the model"
         notes = [
             "gold: % of gold lines found in a context of this many tokens, by its text, gate off; "
@@ -151,15 +151,15 @@ class Comparison:
         ]
         return notes
 
-    def _ratio(self, row: RecipeRow, field: str) -> float | None:
+    def _compute_ratio(self, row: RecipeRow, field: str) -> float | None:
         """Return a time as a multiple of the default recipe's, if that recipe was measured too."""
         base = next((getattr(other, field) for other in self.rows if other.recipe == BASE_RECIPE), 0.0)
         return getattr(row, field) / base if base else None
 
-    def _json(self, row: RecipeRow) -> dict[str, Any]:
+    def _build_json(self, row: RecipeRow) -> dict[str, Any]:
         shares = {name: getattr(row, name) for name in ("gold", "numbered", "words", "recall")}
         names = {"gold": "gold_in_context", "numbered": "gold_by_number", "words": "answer_words_in_context"}
-        ratios = {f"{name}_ratio": self._ratio(row, name) for name in ("write_ms", "recall_ms")}
+        ratios = {f"{name}_ratio": self._compute_ratio(row, name) for name in ("write_ms", "recall_ms")}
         plain = {name: value for name, value in asdict(row).items() if name not in (*shares, "recipe", "laid_out")}
         plain |= {
             name: None if plain[name] is None else to_percent(plain[name]) for name in ("kept", "unchanged", "mapped")
@@ -224,14 +224,14 @@ def _compare_criteria(row: RecipeRow) -> str:
 
 
 def _format_shares(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
-    return [_percent(shares[number]) if shares else NOT_MEASURED for number in numbers]
+    return [_format_percent(shares[number]) if shares else NOT_MEASURED for number in numbers]
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return NOT_MEASURED if share is None else f"{to_percent(share):.2f}"
 
 
-def _times(ratio: float | None) -> str:
+def _format_ratio(ratio: float | None) -> str:
     return NOT_MEASURED if ratio is None else f"{ratio:.2f}"
 
 

@@ -28,7 +28,7 @@ class RenderedContext:
     def holds(self, line: Line) -> bool:
         """Return whether the context contains the line."""
         return bool(self.text) and (
-            format_line(line) in self.text or contains_fact(_pieces(line.text), self._pieces, MIN_SCORE)
+            format_line(line) in self.text or contains_fact(_split_pieces(line.text), self._split_pieces, MIN_SCORE)
         )
 
     def share(self, words: Collection[str]) -> float:
@@ -42,7 +42,7 @@ class RenderedContext:
         return len(self._terms & set(words)) / len(set(words))
 
     @cached_property
-    def _pieces(self) -> tuple[str, ...]:
+    def _split_pieces(self) -> tuple[str, ...]:
         return normalize_tokens(piece_names(self.text))
 
     @cached_property
@@ -66,5 +66,5 @@ def share_shown(shown: str, text: str, details: str = "") -> float:
 
 
 @lru_cache(MAX_CACHED_TEXTS)
-def _pieces(text: str) -> tuple[str, ...]:
+def _split_pieces(text: str) -> tuple[str, ...]:
     return normalize_tokens(piece_names(text))

@@ -118,7 +118,7 @@ def _build_haystack(name: str, record: JsonObject, path: Path) -> AnnotatedConve
     """Build the conversation of a LongMemEval question."""
     gold: set[str] = set()
     spoken: list[tuple[str, NewLine]] = []
-    for session, said_at, turns in _sessions(name, record, path):
+    for session, said_at, turns in _read_sessions(name, record, path):
         for number, item in enumerate(turns, 1):
             turn = require_object(item, path, f"{name}: {session}")
             line = _build_line(turn, f"longmemeval:{name}:{session}:{number}", session, said_at, path)
@@ -133,7 +133,7 @@ def _build_haystack(name: str, record: JsonObject, path: Path) -> AnnotatedConve
     return builder.build()
 
 
-def _sessions(name: str, record: JsonObject, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
+def _read_sessions(name: str, record: JsonObject, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
     """Yield (id, date, turns) by date. A session that occurs twice gets a number, so that its ids are unique."""
     columns = [read_list(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:

@@ -145,8 +145,8 @@ def _language_rows(judged: Sequence[JudgedConversation]) -> Iterator[str]:
     )
     for part, language, counts in count_languages(judged):
         yield (
-            f"{part:<10}{language:<10}{counts.lines:>7}{counts.facts:>7}{counts.found:>7}{_percent(counts.recall):>8}"
-            f"{counts.statements:>7}{counts.right:>7}{_percent(counts.precision):>11}{counts.traps:>7}"
+            f"{part:<10}{language:<10}{counts.lines:>7}{counts.facts:>7}{counts.found:>7}{_format_percent(counts.recall):>8}"
+            f"{counts.statements:>7}{counts.right:>7}{_format_percent(counts.precision):>11}{counts.traps:>7}"
             f"{counts.sprung:>8}{f'{counts.dates_right}/{counts.dated}':>10}"
         )
 
@@ -157,12 +157,12 @@ def _attribute_rows(rows: Mapping[str, Mapping[Part, Counts]]) -> Iterator[str]:
     yield f"{'attribute':<16}" + f"{'facts':>9}{'recall':>8}{'read':>8}{'precision':>11}" * len(parts)
     for name, by_part in rows.items():
         yield f"{name:<16}" + "".join(
-            f"{each.facts:>9}{_percent(each.recall):>8}{each.statements:>8}{_percent(each.precision):>11}"
+            f"{each.facts:>9}{_format_percent(each.recall):>8}{each.statements:>8}{_format_percent(each.precision):>11}"
             for each in by_part.values()
         )
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 

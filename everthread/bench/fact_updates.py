@@ -79,10 +79,12 @@ def read_updates(text: str) -> list[Update]:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _error("", str(error), "write it as TOML 1.0") from None
+        raise _build_error("", str(error), "write it as TOML 1.0") from None
     small_talk = content.get("small_talk", [])
     if len(small_talk) < TURNS_BETWEEN or len(small_talk) % 2:
-        raise _error("small_talk", f"{len(small_talk)} lines", f"write pairs of lines, at least {TURNS_BETWEEN} lines")
+        raise _build_error(
+            "small_talk", f"{len(small_talk)} lines", f"write pairs of lines, at least {TURNS_BETWEEN} lines"
+        )
     questions = content.get("questions", {})
     return [_read(row, number, small_talk, questions) for number, row in enumerate(content.get("updates", []), 1)]
 
@@ -92,18 +94,22 @@ def _read(
 ) -> Update:
     where = f"update {number}"
     if wrong := [name for name in TEXTS if not isinstance(row.get(name), str) or not (row[name] or name == "new")]:
-        raise _error(where, f"{wrong[0]} is {shorten(row.get(wrong[0]))}", "write a text")
+        raise _build_error(where, f"{wrong[0]} is {shorten(row.get(wrong[0]))}", "write a text")
     if not is_known(row["attribute"]):
-        raise _error(where, f"there is no attribute {row['attribute']!r}", "choose from everthread.facts.attributes")
+        raise _build_error(
+            where, f"there is no attribute {row['attribute']!r}", "choose from everthread.facts.attributes"
+        )
     first, later = (_read_day(row[name], where) for name in ("first_date", "later_date"))
     if later <= first:
-        raise _error(where, f"{row['later_date']} is not after {row['first_date']}", "write the earlier line first")
+        raise _build_error(
+            where, f"{row['later_date']} is not after {row['first_date']}", "write the earlier line first"
+        )
     old, new = (tuple(filter(None, row[name].split(WORDINGS))) for name in ("old", "new"))
     part: Part = "held-out" if row.get("held_out") else "open"
     lines = tuple(_build_lines(row, first, later, _rotate(small_talk, number * TURNS_BETWEEN)))
     question = _build_question(row["attribute"], row["subject"], row["speaker"], questions)
     if not question:
-        raise _error(where, f"there is no question for {row['attribute']!r}", "add one under [questions]")
+        raise _build_error(where, f"there is no question for {row['attribute']!r}", "add one under [questions]")
     return Update(part, first + (later - first) / 2, lines, row["subject"], row["attribute"], old, new, question)
 
 
@@ -141,10 +147,10 @@ def _read_day(text: str, where: str) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(hour=FIRST_HOUR, tzinfo=UTC)
     except ValueError:
-        raise _error(where, f"{shorten(text)} is not a date", "write it as 2024-03-03") from None
+        raise _build_error(where, f"{shorten(text)} is not a date", "write it as 2024-03-03") from None
 
 
-def _error(where: str, problem: str, remedy: str) -> BadFile:
+def _build_error(where: str, problem: str, remedy: str) -> BadFile:
     return BadFile(problem, path="everthread/bench/facts/updates.toml", where=where, remedy=remedy)
 
 

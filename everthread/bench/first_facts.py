@@ -44,7 +44,7 @@ def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
 def read_banks(file: Traversable) -> list[AnnotatedConversation]:
     """Read the banks of a file."""
     banks: list[_Bank] = json.loads(file.read_text("utf-8"))
-    return [_conversation(bank) for bank in banks]
+    return [_build_conversation(bank) for bank in banks]
 
 
 def load_requests() -> list[AnnotatedConversation]:
@@ -91,7 +91,7 @@ def merge(banks: Sequence[AnnotatedConversation], name: str) -> AnnotatedConvers
     return AnnotatedConversation(name, lines, ids, questions, speakers)
 
 
-def _conversation(bank: _Bank) -> AnnotatedConversation:
+def _build_conversation(bank: _Bank) -> AnnotatedConversation:
     name, speaker = bank["id"], bank["speaker"]
     lines = tuple(
         NewLine(text, speaker, said_at=FIRST_SAID_AT + timedelta(minutes=n), session=name, key=f"{name}:{n}")

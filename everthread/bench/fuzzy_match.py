@@ -27,10 +27,10 @@ def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float)
     if not fact:
         return threshold <= 0
     allowed = next(d for d in range(len(fact), -2, -1) if d < 0 or 100 * (1 - d / len(fact)) >= threshold)
-    return any(edit_distance(window, fact, allowed) <= allowed for window in _windows(fact, passage, allowed))
+    return any(edit_distance(window, fact, allowed) <= allowed for window in _list_windows(fact, passage, allowed))
 
 
-def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Iterator[Sequence[str]]:
+def _list_windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Iterator[Sequence[str]]:
     size = len(fact)
     if size >= len(passage):
         yield passage

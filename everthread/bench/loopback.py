@@ -134,16 +134,16 @@ class ModelProtocol(asyncio.Protocol):
         if self._transport.is_closing():  # the client has disconnected
             return
         content = f"word {self._sent_pieces} of {self._id} "
-        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": content}}]}))
+        self._transport.write(_format_event({"choices": [{"index": 0, "delta": {"content": content}}]}))
         self._sent_pieces += 1
         if self._sent_pieces < REPLY_PIECES:
             self._schedule_piece()
             return
-        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+        self._transport.write(_format_event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
         usage = {"prompt_tokens": 100, "completion_tokens": 2 * REPLY_PIECES}
-        self._transport.write(_chunk({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        self._transport.write(_format_event({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
         self._transport.close()
 
 
-def _chunk(data: dict[str, Any]) -> bytes:
+def _format_event(data: dict[str, Any]) -> bytes:
     return b"data: " + json.dumps(data).encode() + b"\n\n"

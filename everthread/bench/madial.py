@@ -41,9 +41,9 @@ def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedCo
         path: the folder of the two files, or the folder above.
         language: of the files.
     """
-    memories = dict(_memories(_file(path, language, "memory")))
-    dialogues = _file(path, language, "dialogue")
-    records = [(_user(record, dialogues), record) for record in _records(dialogues)]
+    memories = dict(_read_memories(_find_file(path, language, "memory")))
+    dialogues = _find_file(path, language, "dialogue")
+    records = [(_read_user(record, dialogues), record) for record in _read_records(dialogues)]
     owners = {
         str(id): user
         for user, record in records
@@ -63,7 +63,7 @@ def build_query(record: JsonObject, path: Path) -> tuple[str, str]:
         raise file_error(
             path, "", f'"test-turn" is {shorten(record.get("test-turn"))}', "it must number turns of the dialogue"
         )
-    child = CHILDREN.get(_user(record, path), "User")
+    child = CHILDREN.get(_read_user(record, path), "User")
     messages = [_name_speaker(text, child if number % 2 else "Assistant") for number, text in enumerate(spoken)]
     return "\n".join(messages[1 : min(tests)]), messages[min(tests)]
 
@@ -83,10 +83,10 @@ def _build_child(
     records: list[tuple[int, JsonObject]],
     path: Path,
 ) -> AnnotatedConversation:
-    own_memories = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
+    own_memories = {id: record for id, record in memories.items() if _find_owner(id, record, owners) == user}
     ordered = sorted(own_memories, key=lambda id: (str(own_memories[id].get("time")), int(id)))
     name = CHILDREN.get(user, f"User {user}")
-    lines = tuple(_line(id, own_memories[id], name, language, path) for id in ordered)
+    lines = tuple(_build_line(id, own_memories[id], name, language, path) for id in ordered)
     builder = ConversationBuilder(f"madial-{language}-{user}", lines, tuple(ordered))
     for asker, record in records:
         if asker == user:
@@ -99,14 +99,14 @@ def _build_child(
     return builder.build()
 
 
-def _owner(id: str, record: JsonObject, owners: dict[str, int]) -> int | None:
+def _find_owner(id: str, record: JsonObject, owners: dict[str, int]) -> int | None:
     user = record.get("user-id", owners.get(id))
     if isinstance(user, int):
         return user
     return next((user for user, name in CHILDREN.items() if name in str(record.get("event"))), None)
 
 
-def _line(id: str, record: JsonObject, name: str, language: str, path: Path) -> NewLine:
+def _build_line(id: str, record: JsonObject, name: str, language: str, path: Path) -> NewLine:
     """Return a memory as a line in its own session, because it is unrelated to its neighbours in time."""
     place = f"memory {id}"
     text, time = require_text(record, "event", path, place), require_text(record, "time", path, place)
@@ -117,8 +117,8 @@ def _line(id: str, record: JsonObject, name: str, language: str, path: Path) -> 
     return NewLine(text, name, "user", said_at, f"memory-{id}", key=f"madial:{language}:{id}")
 
 
-def _memories(path: Path) -> Iterator[tuple[str, JsonObject]]:
-    for record in _records(path):
+def _read_memories(path: Path) -> Iterator[tuple[str, JsonObject]]:
+    for record in _read_records(path):
         for id, memory in record.items():
             if not id.isdecimal():
                 raise file_error(
@@ -127,7 +127,7 @@ def _memories(path: Path) -> Iterator[tuple[str, JsonObject]]:
             yield id, require_object(memory, path, f"memory {id}")
 
 
-def _records(path: Path) -> list[JsonObject]:
+def _read_records(path: Path) -> list[JsonObject]:
     return [
         require_object(parse_json(text, path, n), path, f"line {n}")
         for n, text in read_numbered_lines(path)
@@ -135,14 +135,14 @@ def _records(path: Path) -> list[JsonObject]:
     ]
 
 
-def _user(record: JsonObject, path: Path) -> int:
+def _read_user(record: JsonObject, path: Path) -> int:
     user = record.get("user-id")
     if not isinstance(user, int):
         raise file_error(path, "", f'"user-id" is {shorten(user)}', "it must be a number")
     return user
 
 
-def _file(path: Path, language: str, kind: str) -> Path:
+def _find_file(path: Path, language: str, kind: str) -> Path:
     name = f"MADial-Bench-{language}-{kind}.json"
     folders = (path, path / language, path / "ch") if language == "zh" else (path, path / language)
     file = next((folder / name for folder in folders if (folder / name).is_file()), None)

@@ -81,7 +81,7 @@ class _Persona:
     path: Path
 
     def conversation(self) -> AnnotatedConversation:
-        sessions = self._sessions()
+        sessions = self._read_sessions()
         spoken = list(self._read_turns(sessions))
         builder = ConversationBuilder(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
         lines_before = {id: number for number, id in enumerate(builder.ids)}  # by the id of a line
@@ -89,7 +89,7 @@ class _Persona:
             self._add_questions(builder, uuid, read_turns(session, self.path), sessions, lines_before)
         return builder.build()
 
-    def _sessions(self) -> dict[str, JsonObject]:
+    def _read_sessions(self) -> dict[str, JsonObject]:
         file = require_object(load_json(self.path), self.path, "the file")
         records = [
             require_object(item, self.path, "dialogues")
@@ -111,11 +111,11 @@ class _Persona:
             started_at = day + timedelta(hours=12, minutes=10 * sessions_by_day[day])
             sessions_by_day[day] += 1
             for number, turn in enumerate(read_turns(session, self.path), 1):
-                line = self._line(uuid, number, turn, started_at + timedelta(seconds=number - 1))
+                line = self._build_line(uuid, number, turn, started_at + timedelta(seconds=number - 1))
                 if line.text:
                     yield f"{uuid}:{number}", line
 
-    def _line(self, uuid: str, number: int, turn: JsonObject, said_at: datetime) -> NewLine:
+    def _build_line(self, uuid: str, number: int, turn: JsonObject, said_at: datetime) -> NewLine:
         text = require_text(turn, "content", self.path, f"{uuid}: turn {number}").strip()
         role: Role = "assistant" if turn.get("speaker") == "Assistant" else "user"
         speaker = "Assistant" if role == "assistant" else self.name.replace("_", " ")

@@ -195,7 +195,7 @@ def _ask(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Questio
     return QuestionResult(
         milliseconds=1000 * elapsed_s,
         gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in rendered.items()},
-        numbered={budget: gold_share(_ids(context, ids), question.gold) for budget, context in contexts.items()}
+        numbered={budget: gold_share(_collect_ids(context, ids), question.gold) for budget, context in contexts.items()}
         if finds_lines
         else None,
         words={budget: text.share(answer) for budget, text in rendered.items()} if answer else None,
@@ -205,7 +205,7 @@ def _ask(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Questio
     )
 
 
-def _ids(context: Context, ids: Mapping[int, str]) -> set[str]:
+def _collect_ids(context: Context, ids: Mapping[int, str]) -> set[str]:
     return {ids[line.seq] for line in context.lines}
 
 

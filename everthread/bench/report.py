@@ -86,13 +86,13 @@ class Report:
         head = f"{self.dataset}, recipe {self.recipe}, embedder {self.embedder}"
         rows = [(name, category.questions, category.recall) for name, category in sorted(self.categories.items())]
         rows.append(("all", self.questions, self.recall))
-        return "\n".join([head, "", *_table(rows), "", *self._notes()])
+        return "\n".join([head, "", *_format_table(rows), "", *self._list_notes()])
 
     def plot(self, path: Path) -> None:
         """Plot recall by k, and the questions that pass the gate by threshold. The suffix of the path is the format."""
         draw_plot(path, f"{self.dataset} · {self.recipe}", (self._draw_recall, self._draw_gate))
 
-    def _notes(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         budgets = "   ".join(f"{budget}: {to_percent(share):.2f}" for budget, share in self.gold_in_context.items())
         tokens = "   ".join(f"{budget}: {taken:.0f}" for budget, taken in self.tokens_in_context.items())
         notes = [
@@ -169,7 +169,7 @@ def draw_plot(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) ->
         raise ConfigError(f"can't plot to {str(path)!r} ({error.strerror}); name a folder that is there") from None
 
 
-def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
+def _format_table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
     width = max(len("category"), *(len(name) for name, _, _ in rows))
     head = f"{'category':<{width}}  questions" + "".join(f"{'R@' + str(k):>8}" for k in rows[0][2])
     return [head] + [

@@ -147,7 +147,7 @@ def table(rows: Sequence[SpeedResult]) -> str:
         "bulk",
         "import",
     )
-    cells = [head, *(_cells(row) for row in rows)]
+    cells = [head, *(_format_cells(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return "\n".join(
@@ -254,7 +254,7 @@ def time_calls(call: Callable[[Argument], object], arguments: Sequence[Argument]
     return Timing.from_times(times)
 
 
-def _cells(row: SpeedResult) -> tuple[str, ...]:
+def _format_cells(row: SpeedResult) -> tuple[str, ...]:
     timings = [
         f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.filtered, row.baseline)
     ]

@@ -113,7 +113,7 @@ def burrows_delta(sample: str, texts: Sequence[str], reference: Sequence[str] = 
         texts: the texts.
         reference: further texts for mean and spread.
     """
-    shares = np.array([_shares(text) for text in (sample, *texts, *reference)])
+    shares = np.array([_compute_shares(text) for text in (sample, *texts, *reference)])
     spread = shares.std(axis=0)
     informative = spread > 0  # words that all texts use equally are not
     if not informative.any():
@@ -122,7 +122,7 @@ def burrows_delta(sample: str, texts: Sequence[str], reference: Sequence[str] = 
     return [float(np.abs(scores[number] - scores[0]).mean()) for number in range(1, 1 + len(texts))]
 
 
-def _shares(text: str) -> list[float]:
+def _compute_shares(text: str) -> list[float]:
     counts = Counter(tokens(text))
     total = max(counts.total(), 1)
     return [counts[word] / total for word in FUNCTION_WORDS]

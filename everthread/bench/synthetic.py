@@ -51,7 +51,7 @@ def session(number: int, seed: int = 0) -> list[NewLine]:
     topic = _topic_words(int(rng.integers(TOPICS)), seed)
     on_topic = rng.random(len(ids)) < TOPIC_SHARE
     ids[on_topic] = rng.choice(topic, int(on_topic.sum()))
-    words_by_line = np.split(_words()[ids], np.cumsum(lengths)[:-1])
+    words_by_line = np.split(_build_vocabulary()[ids], np.cumsum(lengths)[:-1])
     started_at = FIRST_SAID_AT + number * SESSION_INTERVAL
     return [
         NewLine(
@@ -98,7 +98,7 @@ def _invent_words() -> Iterator[str]:
 
 
 @cache
-def _words() -> npt.NDArray[np.object_]:
+def _build_vocabulary() -> npt.NDArray[np.object_]:
     """Return the words (VOCABULARY,), the most frequent first."""
     return np.array([*FUNCTION_WORDS, *islice(_invent_words(), VOCABULARY - len(FUNCTION_WORDS))], dtype=object)
 

@@ -33,38 +33,38 @@ def find_entries(card: Mapping[str, Any], lines: Sequence[str], count: TokenCoun
     book = data.get("character_book") if isinstance(data, Mapping) else None
     if not isinstance(book, Mapping) or not isinstance(book.get("entries"), list):
         return []
-    depth = _number(book, "scan_depth", SCAN_DEPTH_LINES)
+    depth = _get_number(book, "scan_depth", SCAN_DEPTH_LINES)
     text = "\n".join(lines[-depth:] if depth else ())[-MAX_SCANNED_CHARS:]
     entries = [entry for entry in book["entries"][:MAX_ENTRIES] if isinstance(entry, Mapping) and _applies(entry, text)]
-    entries.sort(key=lambda entry: _number(entry, "insertion_order", 0))
-    return list(_within_budget(entries, _number(book, "token_budget", TOKEN_BUDGET), count))
+    entries.sort(key=lambda entry: _get_number(entry, "insertion_order", 0))
+    return list(_within_budget(entries, _get_number(book, "token_budget", TOKEN_BUDGET), count))
 
 
 def _applies(entry: Entry, text: str) -> bool:
-    if entry.get("enabled") is False or entry.get("use_regex") or not _content(entry):
+    if entry.get("enabled") is False or entry.get("use_regex") or not _get_content(entry):
         return False
     if entry.get("constant"):
         return True
     sensitive = bool(entry.get("case_sensitive"))
-    required = ["keys", "secondary_keys"] if entry.get("selective") and _keys(entry, "secondary_keys") else ["keys"]
+    required = ["keys", "secondary_keys"] if entry.get("selective") and _get_keys(entry, "secondary_keys") else ["keys"]
     return all(
-        any(find_mention(key, text, case_sensitive=sensitive) for key in _keys(entry, name)) for name in required
+        any(find_mention(key, text, case_sensitive=sensitive) for key in _get_keys(entry, name)) for name in required
     )
 
 
 def _within_budget(entries: Iterable[Entry], budget: int, count: TokenCounter) -> Iterable[str]:
-    for content in map(_content, entries):
+    for content in map(_get_content, entries):
         if (tokens := count(content)) <= budget:
             budget -= tokens
             yield content
 
 
-def _content(entry: Entry) -> str:
+def _get_content(entry: Entry) -> str:
     content = entry.get("content")
     return content.strip() if isinstance(content, str) else ""
 
 
-def _keys(entry: Entry, name: str) -> list[str]:
+def _get_keys(entry: Entry, name: str) -> list[str]:
     keys = entry.get(name)
     return (
         [key.strip() for key in keys[:MAX_KEYS] if isinstance(key, str) and key.strip()]
@@ -73,7 +73,7 @@ def _keys(entry: Entry, name: str) -> list[str]:
     )
 
 
-def _number(values: Mapping[str, Any], name: str, default: int) -> int:
+def _get_number(values: Mapping[str, Any], name: str, default: int) -> int:
     """Return a number of a book or an entry, at least 0; `default` if it is missing or invalid."""
     value = values.get(name)
     return max(int(value), 0) if isinstance(value, int | float) and abs(value) < 1e9 else default

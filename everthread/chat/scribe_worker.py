@@ -147,7 +147,7 @@ class ScribeWorker:
 
     def _find_due_job(self) -> ScribeJob | None:
         present = time.monotonic()
-        return next((job for job in self.memory.jobs() if self._not_before.get(_key(job), 0.0) <= present), None)
+        return next((job for job in self.memory.jobs() if self._not_before.get(_job_key(job), 0.0) <= present), None)
 
     def _run(self) -> None:
         try:
@@ -200,20 +200,20 @@ class ScribeWorker:
             self._done.notify_all()
 
     def _attempt(self, job: ScribeJob) -> None:
-        self._not_before[_key(job)] = time.monotonic() + RETRY_DELAY_S  # in case the job kills the thread
+        self._not_before[_job_key(job)] = time.monotonic() + RETRY_DELAY_S  # in case the job kills the thread
         try:
             with self._scribe_slot():
                 self._perform(job)
         except EverthreadError as error:
             self._record_failure(job, error)
         else:
-            self._not_before.pop(_key(job), None)
+            self._not_before.pop(_job_key(job), None)
 
     def _record_failure(self, job: ScribeJob, error: EverthreadError) -> None:
         """Store the failure with the job, if it is still queued, and set when to try again."""
         lines_changed = isinstance(error, NotFound) and job.tries < MAX_CONFLICT_RETRIES
         delay_s = 0.0 if lines_changed else min(RETRY_DELAY_S * 2**job.tries, MAX_RETRY_DELAY_S)
-        self._not_before[_key(job)] = time.monotonic() + delay_s
+        self._not_before[_job_key(job)] = time.monotonic() + delay_s
         with self._writing, suppress(NotFound):  # the session was forgotten, and the job with it
             if not self._closed and (queued := self._find_queued(job)):
                 if job.kind == "title" and job.tries + 1 >= session_title.MAX_TRIES:
@@ -224,7 +224,7 @@ class ScribeWorker:
 
     def _find_queued(self, job: ScribeJob) -> ScribeJob | None:
         """Return the job as it is queued now: another process may have done it, or lines may have been added."""
-        return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
+        return next((queued for queued in self.memory.jobs() if _job_key(queued) == _job_key(job)), None)
 
     @traced("everthread.scribe")
     def _perform(self, job: ScribeJob) -> None:
@@ -413,7 +413,7 @@ def _identify(line: Line) -> tuple[int, str, datetime]:
     return line.seq, line.session, line.said_at
 
 
-def _key(job: ScribeJob) -> tuple[str, str, int]:
+def _job_key(job: ScribeJob) -> tuple[str, str, int]:
     return job.kind, job.session, job.first_seq
 
 

@@ -73,7 +73,7 @@ EXTRAS = {
 COLUMN_GAPS = 6  # columns that click leaves beside the names and the help of commands
 
 
-def _function(name: str) -> str:
+def _name_function(name: str) -> str:
     """Return the name of the function of a command."""
     return f"{name}_" if iskeyword(name) else name
 
@@ -93,7 +93,7 @@ class Group(click.Group):
             return super().get_command(ctx, name)
         try:
             with without_garbage_collection():
-                return getattr(import_module(LAZY_COMMANDS[name]), _function(name))  # type: ignore[no-any-return]
+                return getattr(import_module(LAZY_COMMANDS[name]), _name_function(name))  # type: ignore[no-any-return]
         except ModuleNotFoundError as error:
             return missing_extra_command(name, error)
 
@@ -106,7 +106,7 @@ class Group(click.Group):
     def _describe(self, ctx: click.Context, name: str) -> click.Command:
         """Return a command with its help at least. Importing all of LAZY_COMMANDS would take over a second."""
         if name in LAZY_COMMANDS:
-            return click.Command(name, help=read_docstring(LAZY_COMMANDS[name], _function(name)))
+            return click.Command(name, help=read_docstring(LAZY_COMMANDS[name], _name_function(name)))
         return self.commands[name]
 
     def resolve_command(
@@ -332,7 +332,7 @@ def build_filter(values: dict[str, Any]) -> Filter:
 def to_jsonable(value: Any) -> Any:
     """Convert dataclasses and times to values that JSON can represent."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_jsonable(item) for name, item in _fields(value).items()}
+        return {name: to_jsonable(item) for name, item in _get_fields(value).items()}
     if isinstance(value, list | tuple):
         return [to_jsonable(item) for item in value]
     if isinstance(value, dict):
@@ -340,11 +340,11 @@ def to_jsonable(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _fields(value: Any) -> dict[str, object]:
+def _get_fields(value: Any) -> dict[str, object]:
     """Return the fields of a dataclass under their names in JSON: a hit has a line or a unit, a context both."""
     values = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, FoundUnit):
-        return {**_fields(values.pop("unit")), **values}
+        return {**_get_fields(values.pop("unit")), **values}
     if isinstance(value, Hit):
         source = values.pop("source")
         return {"line" if value.kind == "line" else "unit": source, **values, "kind": value.kind}

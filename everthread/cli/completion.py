@@ -32,16 +32,16 @@ def complete(chat: Chat, commands: Iterable[str], text: str) -> list[str]:
         return sorted(command for command in commands if command.startswith(name.lower()))
     if len(words) == 1:
         numbers = [str(line.seq) for line in chat.lines] if name in NUMBERED else []
-        answers = _answers(chat) if name == "/end" else ()
+        answers = _get_yes_and_no(chat) if name == "/end" else ()
         return [choice for choice in (*ARGUMENTS.get(name, ()), *answers, *numbers) if choice.startswith(words[0])]
     if (name, *words[:-1]) == ("/set", SETTING_REMEMBER):
         return [policy for policy in REMEMBER_POLICIES if policy.startswith(words[-1])]
     if name == "/forget" and len(words) == 2:
-        return [answer for answer in _answers(chat) if answer.startswith(words[1])]
+        return [answer for answer in _get_yes_and_no(chat) if answer.startswith(words[1])]
     return []
 
 
-def _answers(chat: Chat) -> tuple[str, str]:
+def _get_yes_and_no(chat: Chat) -> tuple[str, str]:
     return chat.words("terminal.yes"), chat.words("terminal.no")
 
 

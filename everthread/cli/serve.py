@@ -97,7 +97,7 @@ def serve(
         services = app_factory.build_services()
         with closing(services.store):
             url = runner.local_url(listener)
-            greeting = _greeting(services, settings, url, runner.network_url(listener), first_key)
+            greeting = _format_greeting(services, settings, url, runner.network_url(listener), first_key)
             on_listening = partial(_announce, greeting, url, opens)
             if workers == 1:
                 with without_garbage_collection():
@@ -114,7 +114,7 @@ def _needs_caller(settings: Settings, first_key: Path | None) -> bool:
     return not signs_in and (not is_local or (settings.key_required and first_key is not None))
 
 
-def _greeting(services: Services, settings: Settings, url: str, network_url: str, first_key: Path | None) -> str:
+def _format_greeting(services: Services, settings: Settings, url: str, network_url: str, first_key: Path | None) -> str:
     llm = services.llm
     if llm is None:
         remedy = f"set by {setting}" if (setting := services.connection.set_by) else "connect one on the page"

@@ -70,7 +70,7 @@ class WordWrapper:
         if self.column + len(self._space) + width > self.width and self.column > self.indent:
             self.emit("\n" + " " * self.indent, "")
             self.column, self._space = self.indent, ""
-        for text, style in [(self._space, ""), *_joined(self._word)]:
+        for text, style in [(self._space, ""), *_join(self._word)]:
             if text:
                 self.emit(text, style)
         self.column += len(self._space) + width
@@ -89,7 +89,7 @@ class WordWrapper:
         self.column, self._space, self.indent = 0, "", 0
 
 
-def _joined(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _join(parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Join neighbouring parts of the same style."""
     joined: list[tuple[str, str]] = []
     for text, style in parts:

@@ -171,32 +171,32 @@ def receipt(data: Json) -> Receipt:
 @_everthread_response()
 def file_contents(data: Json) -> FileContents:
     """Decode the contents of a file."""
-    conversations = (FileConversation(**{**each, **_span(each)}) for each in data["conversations"])
+    conversations = (FileConversation(**{**each, **_parse_span(each)}) for each in data["conversations"])
     speakers = (FileSpeaker(**each) for each in data["speakers"])
     lists = {"services": tuple(data["services"]), "conversations": tuple(conversations), "speakers": tuple(speakers)}
-    return FileContents(**{**data, **_span(data), **lists, **_ambiguous_dates(data)})
+    return FileContents(**{**data, **_parse_span(data), **lists, **_parse_ambiguous_dates(data)})
 
 
 @_everthread_response()
 def import_result(data: Json) -> ImportResult:
     """Decode the result of an import."""
-    return ImportResult(**{**data, **_ambiguous_dates(data), "seqs": _list_seqs(data.get("seqs", ()))})
+    return ImportResult(**{**data, **_parse_ambiguous_dates(data), "seqs": _list_seqs(data.get("seqs", ()))})
 
 
 def _list_seqs(spans: Iterable[Any]) -> tuple[int, ...]:
     return tuple(seq for first, last in spans for seq in range(first, last + 1))
 
 
-def _ambiguous_dates(data: Json) -> dict[str, Any]:
+def _parse_ambiguous_dates(data: Json) -> dict[str, Any]:
     dates = data.get("ambiguous_dates", {}).items()  # added after 0.1.0
-    return {"ambiguous_dates": {chat: AmbiguousDate(**{**each, **_days(each)}) for chat, each in dates}}
+    return {"ambiguous_dates": {chat: AmbiguousDate(**{**each, **_parse_days(each)}) for chat, each in dates}}
 
 
-def _days(data: Json) -> dict[str, date]:
+def _parse_days(data: Json) -> dict[str, date]:
     return {name: date.fromisoformat(data[name]) for name in ("day", "other_day")}
 
 
-def _span(data: Json) -> dict[str, datetime | None]:
+def _parse_span(data: Json) -> dict[str, datetime | None]:
     return {name: parse_time(data[name]) for name in ("first_at", "last_at")}
 
 

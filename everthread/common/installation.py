@@ -22,12 +22,12 @@ NAME = "everthread"
 
 def extra_command(extra: str) -> str:
     """Return the shell command that installs an extra into the running environment."""
-    clone = _clone()
+    clone = _find_source_tree()
     if clone is not None and extra == "server" and Path(sys.prefix) == clone / ".venv":
         return "make serve"
     if clone is not None:
-        return f"{_installer()} --editable {shlex.quote(f'{clone}[{extra}]')}"
-    return f"{_installer()} {shlex.quote(_requirement(f'[{extra}]'))}"
+        return f"{_find_installer()} --editable {shlex.quote(f'{clone}[{extra}]')}"
+    return f"{_find_installer()} {shlex.quote(_format_requirement(f'[{extra}]'))}"
 
 
 def has_llm_extra() -> bool:
@@ -45,25 +45,25 @@ def installed_version() -> str:
 
 def upgrade_command() -> str:
     """Return the shell command that updates Everthread."""
-    clone = _clone()
+    clone = _find_source_tree()
     if clone is not None:
         return f"git -C {shlex.quote(str(clone))} pull"
-    return f"{_installer()} --upgrade {shlex.quote(_requirement())}"
+    return f"{_find_installer()} --upgrade {shlex.quote(_format_requirement())}"
 
 
 def package_command(package: str) -> str:
     """Return the shell command that installs another package into the running environment."""
-    return f"{_installer()} {shlex.quote(package)}"
+    return f"{_find_installer()} {shlex.quote(package)}"
 
 
-def _installer() -> str:
+def _find_installer() -> str:
     python = shlex.quote(sys.executable)
     return f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
 
 
-def _clone() -> Path | None:
+def _find_source_tree() -> Path | None:
     """Return the folder of the source tree that the package runs from; None for an installed copy."""
-    origin = _origin()
+    origin = _find_origin()
     if origin is None:
         root = Path(__file__).resolve().parents[2]
         return root if (root / "pyproject.toml").is_file() else None
@@ -71,15 +71,15 @@ def _clone() -> Path | None:
     return Path(url2pathname(urlsplit(origin["url"]).path)) if editable else None
 
 
-def _requirement(extras: str = "") -> str:
-    origin = _origin()
+def _format_requirement(extras: str = "") -> str:
+    origin = _find_origin()
     if not origin:
         return f"{NAME}{extras}"
     url, vcs = origin["url"], origin.get("vcs_info")
     return f"{NAME}{extras} @ " + (f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url)
 
 
-def _origin() -> dict[str, Any] | None:
+def _find_origin() -> dict[str, Any] | None:
     """Return the PEP 610 record of the origin; {} for a package index, None if the package is not installed."""
     try:
         record = distribution(NAME).read_text("direct_url.json")

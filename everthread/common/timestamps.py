@@ -43,10 +43,10 @@ def utc_offset_s(at: datetime) -> int:
 
 def from_micros(micros: int, offset_s: int = 0) -> datetime:
     """Convert microseconds since 1970 to a time with an offset from UTC in seconds."""
-    return (_EPOCH + micros * _MICRO).astimezone(_zone(offset_s) if offset_s else UTC)
+    return (_EPOCH + micros * _MICRO).astimezone(_build_zone(offset_s) if offset_s else UTC)
 
 
 @lru_cache(maxsize=256)
-def _zone(offset_s: int) -> timezone:
+def _build_zone(offset_s: int) -> timezone:
     """Return the time zone of an offset; a bank has few of them, and each of its lines one."""
     return timezone(timedelta(seconds=offset_s))

@@ -50,10 +50,10 @@ def _join_fields(fields: object, parent: str, depth: int) -> Condition:
         raise BadQuery(f'invalid filter: got {shortly(fields)}, expected a dict such as {{"year": {{"$gte": 2024}}}}')
     if depth > MAX_DEPTH:
         raise BadQuery(f"invalid filter: nested more than {MAX_DEPTH} deep; simplify it")
-    return AllOf(tuple(_conditions(fields, parent, depth)))
+    return AllOf(tuple(_parse_fields(fields, parent, depth)))
 
 
-def _conditions(fields: Mapping[str, Any], parent: str, depth: int) -> Iterator[Condition]:
+def _parse_fields(fields: Mapping[str, Any], parent: str, depth: int) -> Iterator[Condition]:
     for name, wanted in fields.items():
         if name in JOINS:
             if not isinstance(wanted, list | tuple):

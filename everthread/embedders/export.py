@@ -198,13 +198,15 @@ def _missing_extra(error: ImportError) -> ConfigError:
 
 def read_source_config(folder: Path) -> SourceConfig:
     """Read modules.json and the files that it names. Raises ConfigError for an unsupported module or setting."""
-    modules = _json(folder / "modules.json", "expected a sentence-transformers folder")
+    modules = _read_json(folder / "modules.json", "expected a sentence-transformers folder")
     kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
         raise ConfigError(f"{folder} has the modules {kinds}; only Transformer, Pooling and Normalize can be exported")
     prompts = _json_or_empty(folder / "config_sentence_transformers.json").get("prompts") or {}
     return SourceConfig(
-        pooling=_pooling(_json(folder / modules[1]["path"] / "config.json", "it defines the pooling"), folder),
+        pooling=_read_pooling(
+            _read_json(folder / modules[1]["path"] / "config.json", "it defines the pooling"), folder
+        ),
         normalise="Normalize" in kinds,
         max_tokens=_max_tokens(folder, folder / modules[0]["path"]),
         query_prompt=str(prompts.get("query") or ""),
@@ -212,7 +214,7 @@ def read_source_config(folder: Path) -> SourceConfig:
     )
 
 
-def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
+def _read_pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
     """Read the pooling: old folders have one flag per method, newer ones a name."""
     names_by_flag = {"mean_tokens": "mean", "cls_token": "cls"}
     prefix = "pooling_mode_"
@@ -228,18 +230,20 @@ def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
 def _max_tokens(folder: Path, transformer: Path) -> int:
     limit = _json_or_empty(folder / "sentence_bert_config.json").get("max_seq_length")
     if limit is None:
-        limit = _json(transformer / "config.json", "it describes the transformer").get("max_position_embeddings", 512)
+        limit = _read_json(transformer / "config.json", "it describes the transformer").get(
+            "max_position_embeddings", 512
+        )
     return int(limit)
 
 
 def _tokenizer_text(folder: Path) -> str:
     """Return tokenizer.json without padding and truncation, which the embedder sets itself."""
-    tokenizer = _json(folder / "tokenizer.json", "load the tokenizer with transformers and save it as a fast one")
+    tokenizer = _read_json(folder / "tokenizer.json", "load the tokenizer with transformers and save it as a fast one")
     tokenizer["padding"] = tokenizer["truncation"] = None
     return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _json(path: Path, hint: str) -> Any:
+def _read_json(path: Path, hint: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -249,7 +253,7 @@ def _json(path: Path, hint: str) -> Any:
 
 
 def _json_or_empty(path: Path) -> Any:
-    return _json(path, "") if path.exists() else {}
+    return _read_json(path, "") if path.exists() else {}
 
 
 def _write_model(encoder: torch.nn.Module, pooling: torch.nn.Module, path: Path, quantise: Quantise) -> None:

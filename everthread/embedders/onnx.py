@@ -147,7 +147,7 @@ class OnnxEmbedder:
     def read_token_states(self, text: str) -> npt.NDArray[np.float32]:
         """Return the last layer's (T, D) states of a text's content tokens, on which a projection is fitted."""
         encoding = self._tokenise(text)
-        (states,) = self._load().session.run(["token_vectors"], _inputs(encoding))  # (1, T, D)
+        (states,) = self._load().session.run(["token_vectors"], _build_inputs(encoding))  # (1, T, D)
         chosen = token_vectors.find_content_tokens(encoding.tokens)
         return np.asarray(states[0][chosen], np.float32)
 
@@ -208,7 +208,7 @@ class OnnxEmbedder:
         encoding = self._tokenise(text)
         outputs = None if model.projection is None else ["sentence_vector", "token_vectors"]
         vector, *hidden = (
-            output[0] for output in model.session.run(outputs, _inputs(encoding))
+            output[0] for output in model.session.run(outputs, _build_inputs(encoding))
         )  # (D,) or (1 + E, D), (T, D)
         vector = np.asarray(vector / np.maximum(np.linalg.norm(vector, axis=-1, keepdims=True), 1e-12), np.float32)
         if model.projection is None:
@@ -306,7 +306,7 @@ def _read_projection(folder: Path) -> npt.NDArray[np.float32]:
         raise ModelNotFound(f"{path} is damaged ({error}); {MODEL_REMEDY}") from error
 
 
-def _inputs(encoding: tokenizers.Encoding) -> dict[str, npt.NDArray[np.int64]]:
+def _build_inputs(encoding: tokenizers.Encoding) -> dict[str, npt.NDArray[np.int64]]:
     ids = np.array([encoding.ids], np.int64)  # (1, T)
     return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
 

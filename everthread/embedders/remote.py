@@ -121,7 +121,7 @@ class RemoteEmbedder:
             else:
                 if status == 200:
                     return body
-                problem = f"answered {status} {self._excerpt(body)}".rstrip()
+                problem = f"answered {status} {self._cut_excerpt(body)}".rstrip()
                 is_retryable = status == 429 or status >= 500
                 requested_s = parse_retry_after(headers.get("retry-after", ""))
             if not is_retryable or not retries.wait(requested_s):
@@ -154,7 +154,7 @@ class RemoteEmbedder:
                 weakref.finalize(self, self._client.close)
             return self._client
 
-    def _excerpt(self, body: bytes) -> str:
+    def _cut_excerpt(self, body: bytes) -> str:
         """Return the beginning of an error's body for a message; "" of a page of HTML, such as a reverse proxy's."""
         text = body[:MAX_SHOWN_BYTES].decode(errors="replace").strip()
         return "" if text.startswith("<") else self._redact_key(text)

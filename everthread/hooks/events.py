@@ -29,7 +29,7 @@ def recall(event: Event, memory: Memory | Client) -> dict[str, Any] | None:
 
     Lines of the same session are left out, because they are in the prompt already.
     """
-    prompt, session = _text(event, "prompt"), _text(event, "session_id")
+    prompt, session = _get_text(event, "prompt"), _get_text(event, "session_id")
     if not prompt.strip() or prompt.lstrip().startswith("/"):
         return None
     where = Filter(condition=Comparison("session", "!=", session)) if session else None
@@ -42,7 +42,7 @@ def recall(event: Event, memory: Memory | Client) -> dict[str, Any] | None:
 
 def remember(event: Event, memory: Memory | Client) -> None:
     """Store what was said since the last hook, unless the bank is set to remember nothing. Raises OSError."""
-    path, session = _text(event, "transcript_path"), _text(event, "session_id")
+    path, session = _get_text(event, "transcript_path"), _get_text(event, "session_id")
     if not path or not session:
         return
     stored = StoredMessages(memory.bank, session)
@@ -55,7 +55,7 @@ def remember(event: Event, memory: Memory | Client) -> None:
 def end(event: Event, memory: Memory | Client) -> None:
     """End the session, after storing its last turn. Raises NotFound and OSError."""
     remember(event, memory)
-    session = _text(event, "session_id")
+    session = _get_text(event, "session_id")
     if session and isinstance(memory, Client):
         memory.end(session, remember=True)
     elif session:
@@ -69,7 +69,7 @@ def _may_remember(memory: Memory | Client) -> bool:
         return True  # a server creates the bank with its first line
 
 
-def _text(event: Event, name: str) -> str:
+def _get_text(event: Event, name: str) -> str:
     value = event.get(name)
     return value if isinstance(value, str) else ""
 

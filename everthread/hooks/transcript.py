@@ -115,7 +115,7 @@ def _parse_claude(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None
         text = extract_said(text)
     if not text.strip() or not isinstance(uuid, str):
         return None
-    return NewLine(text, role, role, said_at, metadata={"via": "claude-code"}, key=_key("claude-code", uuid))
+    return NewLine(text, role, role, said_at, metadata={"via": "claude-code"}, key=_build_key("claude-code", uuid))
 
 
 def extract_said(text: str) -> str:
@@ -167,7 +167,7 @@ def _parse_codex(entry: Mapping[str, Any], said_at: datetime) -> NewLine | None:
     role, text = _read_item(entry["payload"].get("item")) if kind == CODEX_ITEM else _read_message(entry, kind)
     if role is None or not isinstance(text, str) or not text.strip():
         return None
-    key = _key("codex", f"{entry['timestamp']}\x1f{kind}\x1f{text}")
+    key = _build_key("codex", f"{entry['timestamp']}\x1f{kind}\x1f{text}")
     return NewLine(text, role, role, said_at, metadata={"via": "codex"}, key=key)
 
 
@@ -189,5 +189,5 @@ def _parse_time(value: object) -> datetime | None:
     return time if time is not None and time.tzinfo else None
 
 
-def _key(source: str, identity: str) -> str:
+def _build_key(source: str, identity: str) -> str:
     return f"{source}:{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:32]}"

@@ -40,14 +40,14 @@ def list_ollama_models(
     response = _fetch_json(host, "/api/tags", timeout_s)
     if response is None:
         return None
-    models = _items(response, "models")
+    models = _get_items(response, "models")
     return [str(model.get("name")) for model in models if with_embedding_models or not _is_embedding_model(model)]
 
 
 def list_models(url: str, key: str = "") -> list[str] | None:
     """Return the names of the models of an OpenAI-compatible server, or None if it doesn't list them."""
     response = _fetch_json(url, "/models", MODELS_TIMEOUT_S, key)
-    return None if response is None else [str(model["id"]) for model in _items(response, "data") if model.get("id")]
+    return None if response is None else [str(model["id"]) for model in _get_items(response, "data") if model.get("id")]
 
 
 def get_openai_key(url: str) -> str:
@@ -79,7 +79,7 @@ def _is_embedding_model(model: Mapping[str, Any]) -> bool:
     return "embed" in str(model.get("name")) or "bert" in str(family)
 
 
-def _items(response: Mapping[str, Any] | None, name: str) -> list[dict[str, Any]]:
+def _get_items(response: Mapping[str, Any] | None, name: str) -> list[dict[str, Any]]:
     items = (response or {}).get(name)
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 

@@ -36,12 +36,12 @@ def open_counter(name: str) -> TokenCounter:
     if name == ESTIMATE:
         return estimate_tokens
     if name.startswith(TIKTOKEN):
-        return _tiktoken(name.removeprefix(TIKTOKEN))
+        return _load_tiktoken(name.removeprefix(TIKTOKEN))
     path = Path(name).expanduser()
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise ConfigError(f"invalid tokens {name!r}: file {file} not found; expected {EXPECTED}")
-    return _hugging_face(file)
+    return _load_hugging_face(file)
 
 
 def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
@@ -61,12 +61,12 @@ def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def _hugging_face(file: Path) -> TokenCounter:
+def _load_hugging_face(file: Path) -> TokenCounter:
     tokenizer = load_tokenizer(file)
     return lambda text: len(tokenizer.encode(make_encodable(text), add_special_tokens=False).ids)
 
 
-def _tiktoken(name: str) -> TokenCounter:
+def _load_tiktoken(name: str) -> TokenCounter:
     try:
         import tiktoken
     except ImportError:

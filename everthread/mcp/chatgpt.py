@@ -32,7 +32,7 @@ def search(
     """Search what was said in earlier conversations: use BEFORE answering anything about the person."""
     hits = open_bank(ctx, None, "read").context(query).hits[:MAX_RESULTS]
     results = [
-        {"id": str(hit.seq), "title": _title(hit.source.speaker, hit.text), "url": _url(hit.source.session)}
+        {"id": str(hit.seq), "title": _build_title(hit.source.speaker, hit.text), "url": _build_url(hit.source.session)}
         for hit in hits
     ]
     return _as_json({"results": results})
@@ -47,22 +47,22 @@ def fetch(
         raise NotFound(f"there is no line {id[:40]!r}; pass an id that search returned")
     lines = read_window(memory.store, memory.bank, int(id), SHOWN_LINES)
     position = next(position for position, line in enumerate(lines) if line.seq == int(id))
-    return _as_json({"id": id, **_document(lines[position], select_shown(lines, position))})
+    return _as_json({"id": id, **_build_document(lines[position], select_shown(lines, position))})
 
 
-def _document(line: Line, lines: list[Line]) -> dict[str, Any]:
+def _build_document(line: Line, lines: list[Line]) -> dict[str, Any]:
     said_at = None if line.is_undated else line.said_at.isoformat()
     metadata = {"speaker": line.speaker, "session": line.session, "said_at": said_at}
-    title = _title(line.speaker, line.text)
-    return {"title": title, "text": format_lines(lines), "url": _url(line.session), "metadata": metadata}
+    title = _build_title(line.speaker, line.text)
+    return {"title": title, "text": format_lines(lines), "url": _build_url(line.session), "metadata": metadata}
 
 
-def _title(speaker: str, text: str) -> str:
+def _build_title(speaker: str, text: str) -> str:
     words = " ".join(text.split())
     return f"{speaker}: {words[:80]}"
 
 
-def _url(session: str) -> str:
+def _build_url(session: str) -> str:
     return SESSION_PREFIX + quote(session, safe="")
 
 

@@ -46,18 +46,18 @@ def _answer(context: Context, lines: AnsweringLines, answer: Hit | None) -> Cont
     hits = [_lower(hit, lines) for hit in context.hits if answer is None or hit.source != answer.source]
     hits.sort(key=lambda hit: _is_misleading(hit, lines))
     if answer is None:
-        return replace(context, hits=tuple(hits if lines.answering else map(_doubt, hits)))
+        return replace(context, hits=tuple(hits if lines.answering else map(_limit_relevance, hits)))
     relevance = max(answer.relevance, ANSWER_RELEVANCE)
     sources = context.sources if answer.source in context.sources else (*context.sources, answer.source)
     return replace(
         context,
         hits=(replace(answer, relevance=relevance), *hits),
-        sources=tuple(sorted(sources, key=_position)),
+        sources=tuple(sorted(sources, key=_get_position)),
         relevance=max(context.relevance, relevance),
     )
 
 
-def _position(source: object) -> int:
+def _get_position(source: object) -> int:
     return source.position if isinstance(source, Line) else 0
 
 
@@ -69,7 +69,7 @@ def _lower(hit: Hit, lines: AnsweringLines) -> Hit:
     return replace(hit, relevance=MISLEADING_SHARE * hit.relevance) if _is_misleading(hit, lines) else hit
 
 
-def _doubt(hit: Hit) -> Hit:
+def _limit_relevance(hit: Hit) -> Hit:
     return replace(hit, relevance=min(hit.relevance, UNKNOWN_RELEVANCE))
 
 

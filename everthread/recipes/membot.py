@@ -232,16 +232,16 @@ def _fit_blocks(blocks: Sequence[Block], result: SearchResult, limits: ContextLi
         lines = [line for block in blocks[first:] for line in block]
         text = format_in_order(lines)
         if (tokens := limits.count(text)) <= limits.tokens:
-            return _context(text, tokens, lines, result)
+            return _build_context(text, tokens, lines, result)
     if not blocks:
-        return _context("", 0, [], result)
+        return _build_context("", 0, [], result)
     seqs = {line.seq for line in blocks[-1]}
     hits = [hit for hit in result.hits if hit.line.seq in seqs]
     cut = fill_context(hits, blocks[-1], limits.tokens, limits.count, result.relevance, result.terms)
-    return _context(cut.text, cut.tokens, cut.lines, result)
+    return _build_context(cut.text, cut.tokens, cut.lines, result)
 
 
-def _context(text: str, tokens: int, lines: Sequence[Line], result: SearchResult) -> Context:
+def _build_context(text: str, tokens: int, lines: Sequence[Line], result: SearchResult) -> Context:
     seqs = {line.seq for line in lines}
     included = tuple(hit for hit in result.hits if hit.line.seq in seqs)
     cut = tuple(hit for hit in result.hits if hit.line.seq not in seqs)

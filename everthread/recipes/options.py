@@ -127,21 +127,21 @@ class Option:
                 raise ValueError
             return None
         if self.type == "bool":
-            return _bool(value)
+            return _parse_bool(value)
         if self.type == "texts":
-            return _texts(value)
+            return _parse_texts(value)
         if self.type == "str":
             if not isinstance(value, str) or (self.limits.choices and value not in self.limits.choices):
                 raise ValueError
             return value
-        number = _to_integer(value) if self.type == "int" else _number(value)
+        number = _to_integer(value) if self.type == "int" else _parse_number(value)
         low, high = self.limits.low, self.limits.high
         if (low is not None and number < low) or (high is not None and number > high):
             raise ValueError
         return number
 
 
-def _bool(value: object) -> bool:
+def _parse_bool(value: object) -> bool:
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.strip().lower())
     if not isinstance(value, bool):
@@ -156,14 +156,14 @@ def _to_integer(value: object) -> int:
     return number
 
 
-def _number(value: object) -> float:
+def _parse_number(value: object) -> float:
     number = float(value) if isinstance(value, str) else value
     if not isinstance(number, int | float) or isinstance(number, bool) or not math.isfinite(number):
         raise ValueError
     return number
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _parse_texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(text for part in value.split(",") if (text := part.strip()))
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
@@ -182,12 +182,12 @@ def options(recipe: HasOptions | type[HasOptions]) -> dict[str, Option]:
             annotation = item.type if isinstance(item.type, str) else getattr(item.type, "__name__", str(item.type))
             kind = annotation.removesuffix(" | None")
             default: Any = item.default
-            type_ = OPTION_TYPES.get(kind) or _type_of(default)
+            type_ = OPTION_TYPES.get(kind) or _find_type(default)
             found[item.name] = Option(item.name, type_, kind != annotation, kind not in OPTION_TYPES, default, limits)
     return found
 
 
-def _type_of(default: Value) -> OptionType:
+def _find_type(default: Value) -> OptionType:
     """Return the type of an option whose annotation also allows objects, by its default."""
     return "texts" if isinstance(default, tuple) else OPTION_TYPES[type(default).__name__]
 

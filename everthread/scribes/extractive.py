@@ -72,7 +72,7 @@ class ExtractiveScribe:
         sentences = _choose_sentences([line for line in lines if line.speaker == person])
         several = len({line.speaker for line in lines if line.role == "user"}) > 1
         speaker = f"{' '.join(person.split())}: " if several else ""
-        prefixes = [format_dated(_day(sentence.line), speaker) for sentence in sentences]
+        prefixes = [format_dated(_get_day(sentence.line), speaker) for sentence in sentences]
         return "\n".join(_select_rows(sentences, prefixes, check_limit(limit)))
 
     def update_notes(
@@ -165,7 +165,7 @@ class ExtractiveScribe:
         if not lines:
             return text
         line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
-        day = _day(line)
+        day = _get_day(line)
         return f"On {format_date(day)} {line.speaker} said: {text}" if day else f"{line.speaker} said: {text}"
 
 
@@ -174,7 +174,7 @@ def format_dated(day: date | None, text: str) -> str:
     return f"- {format_date(day)}: {text}" if day else f"- {text}"
 
 
-def _day(line: Line) -> date | None:
+def _get_day(line: Line) -> date | None:
     return None if line.is_undated else line.said_at.date()
 
 

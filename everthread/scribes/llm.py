@@ -144,7 +144,7 @@ class LLMScribe:
         """Return one of the categories; "other" if the model names none of them."""
         names = tuple(dict.fromkeys((*categories, "other")))
         instruction = prompts.CATEGORIZE.format(categories=", ".join(names))
-        data = quote_parts(TEXT=self._beginning(text))
+        data = quote_parts(TEXT=self._cut_beginning(text))
         return self._ask(
             "a category", instruction, data, category_answer(names), lambda answer: find_name(answer.category, names)
         )
@@ -163,16 +163,18 @@ class LLMScribe:
         The model can only remove: a sentence of its answer that is not in the text, word for word, is dropped. Cosines
         are not needed.
         """
-        return self._copy_sentences(text, "what is about the target", prompts.NARROW, SUBJECT=self._beginning(target))
+        return self._copy_sentences(
+            text, "what is about the target", prompts.NARROW, SUBJECT=self._cut_beginning(target)
+        )
 
     def is_relevant(self, query: str, text: str) -> bool:
         """Return the model's verdict."""
-        data = quote_parts(QUESTION=self._beginning(query), REMEMBERED=self._beginning(text))
+        data = quote_parts(QUESTION=self._cut_beginning(query), REMEMBERED=self._cut_beginning(text))
         return self._ask("a verdict", prompts.RELEVANT, data, Verdict, lambda answer: answer.relevant)
 
     def rate_importance(self, text: str) -> int:
         """Return the model's rating, from 1 to 10."""
-        data = quote_parts(TEXT=self._beginning(text))
+        data = quote_parts(TEXT=self._cut_beginning(text))
         return self._ask("a rating", prompts.IMPORTANCE, data, Importance, lambda answer: answer.importance)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
@@ -288,7 +290,7 @@ class LLMScribe:
     def _answer_limit(self, limit: int) -> int:
         return max(min(self.llm.context // 2, ANSWER_TOKENS + 4 * limit), 1)
 
-    def _beginning(self, text: str) -> str:
+    def _cut_beginning(self, text: str) -> str:
         """Return the beginning of a text, by which it is judged."""
         return truncate(text, self._material_limit(0) // 2)
 

@@ -170,12 +170,12 @@ async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> 
     """Build the idempotent request without its body, which the route adds with `with_body_digest`."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     target = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
-    name = None if key is None else _digest(find_authorization(request.headers) or _account_of(request), key)
+    name = None if key is None else _digest(find_authorization(request.headers) or _identify_account(request), key)
     digest = hashlib.sha256(b"\0".join(target)).hexdigest()
     return IdempotentRequest(request.app.state.idempotency, name, _digest(key or "", digest))
 
 
-def _account_of(request: Request) -> str:
+def _identify_account(request: Request) -> str:
     """Return what identifies the caller's account; an empty text without one."""
     caller = get_caller(request)
     return f"account {caller.id}" if isinstance(caller, Account) else ""

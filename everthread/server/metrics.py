@@ -20,7 +20,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = self._counter("requests", "Requests answered.", ("route", "method", "status"))
+        self.requests = self._create_counter("requests", "Requests answered.", ("route", "method", "status"))
         self.durations = Histogram(
             "everthread_request_seconds",
             "Seconds from a request's head to the end of its response.",
@@ -34,10 +34,10 @@ class Metrics:
             multiprocess_mode="livesum",
             registry=self.registry,
         )
-        self.lines = self._counter("lines_kept", "Lines stored over the API.")
-        self.recalls = self._counter("recalls", "Recall requests over the API.")
+        self.lines = self._create_counter("lines_kept", "Lines stored over the API.")
+        self.recalls = self._create_counter("recalls", "Recall requests over the API.")
 
-    def _counter(self, name: str, description: str, labels: tuple[str, ...] = ()) -> Counter:
+    def _create_counter(self, name: str, description: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(f"everthread_{name}", description, labels, registry=self.registry)
 
     def render(self) -> bytes:

@@ -52,20 +52,20 @@ def _imported_first(name: str, sources: Mapping[str, str], placed: set[str]) -> 
     if name in placed:
         return
     placed.add(name)
-    for imported in _imports(sources[name]):
+    for imported in _find_imports(sources[name]):
         if imported in sources:
             yield from _imported_first(imported, sources, placed)
     yield name
 
 
-def _imports(source: str) -> list[str]:
+def _find_imports(source: str) -> list[str]:
     """Return the files that a module imports or exports from before it runs."""
     found = [*_IMPORT.finditer(source), *_EXPORT_FROM.finditer(source)]
     return [each[2] for each in sorted(found, key=lambda each: each.start())]
 
 
 def _write_script(entry: str, names: list[str], sources: Mapping[str, str], script_of: Mapping[str, str]) -> str:
-    imported = dict.fromkeys(file for name in names for file in _imports(sources[name]))
+    imported = dict.fromkeys(file for name in names for file in _find_imports(sources[name]))
     others = dict.fromkeys(script_of[file] for file in imported if file in script_of)
     head = [f'import "./{script}";\n' for script in others if script not in (entry, ENTRY)]
     head.append('import { modules } from "./app.js";\n' if entry != ENTRY else "export const modules = {};\n")
@@ -103,7 +103,7 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     exports = list[str]()
 
     def take(found: re.Match[str]) -> str:
-        renamed = [_property(theirs, ours) for theirs, ours in _names(found[1] or "") if theirs != ours]
+        renamed = [_format_property(theirs, ours) for theirs, ours in _names(found[1] or "") if theirs != ours]
         return _take(found[2], renamed) if found[2] in script_of else ""  # others are at the top of the script
 
     def pass_on(found: re.Match[str]) -> str:
@@ -111,7 +111,7 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
         return ""
 
     def list_names(found: re.Match[str]) -> str:
-        exports.extend(_property(theirs, ours) for ours, theirs in _names(found[1]))
+        exports.extend(_format_property(theirs, ours) for ours, theirs in _names(found[1]))
         return ""
 
     def export(found: re.Match[str]) -> str:
@@ -130,7 +130,7 @@ def _write_block(name: str, source: str, script_of: Mapping[str, str]) -> str:
     return f'{{\n{text}modules["{name}"] = {{ {", ".join(exports)} }};\n}}\n'
 
 
-def _property(theirs: str, ours: str) -> str:
+def _format_property(theirs: str, ours: str) -> str:
     return theirs if theirs == ours else f"{theirs}: {ours}"
 
 

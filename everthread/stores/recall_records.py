@@ -38,19 +38,21 @@ def get_record(metadata: Metadata) -> Mapping[str, Any] | None:
 
 def list_hits(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the hits of a record."""
-    yield from (hit for hit in _items(record, "hits") if isinstance(hit, Mapping))
+    yield from (hit for hit in _get_list(record, "hits") if isinstance(hit, Mapping))
 
 
 def list_seqs(record: Mapping[str, Any], name: str) -> list[int]:
     """Return the line numbers that a record or a hit has under this name."""
-    return [seq for seq in _items(record, name) if is_seq(seq)]
+    return [seq for seq in _get_list(record, name) if is_seq(seq)]
 
 
 def list_shared(record: Mapping[str, Any]) -> dict[str, dict[int, int]]:
     """Return the lines of other banks: by bank and number, the microsecond at which each was said."""
     given = record.get("shared")
     shared = given if isinstance(given, Mapping) else {}
-    return {bank: {seq: at for seq, at in _pairs(shared, bank) if is_seq(seq) and type(at) is int} for bank in shared}
+    return {
+        bank: {seq: at for seq, at in _get_pairs(shared, bank) if is_seq(seq) and type(at) is int} for bank in shared
+    }
 
 
 def is_seq(value: object) -> TypeGuard[int]:
@@ -97,7 +99,7 @@ def get_prompt(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def get_prompt_sizes(record: Mapping[str, Any]) -> dict[str, int]:
     """Return the tokens of each part of the prompt, in its order; empty if they are not recorded."""
-    pairs = _pairs(get_prompt(record), "sizes")
+    pairs = _get_pairs(get_prompt(record), "sizes")
     return {name: size for name, size in pairs if isinstance(name, str) and type(size) is int and size >= 0}
 
 
@@ -152,10 +154,10 @@ def _without_neighbours(hit: Mapping[str, Any], seqs: Collection[int]) -> Mappin
     return {**hit, "passage": [seq for seq in passage if seq not in seqs]} if not set(passage).isdisjoint(seqs) else hit
 
 
-def _pairs(record: Mapping[str, Any], name: str) -> list[list[Any]]:
-    return [pair for pair in _items(record, name) if isinstance(pair, list) and len(pair) == 2]
+def _get_pairs(record: Mapping[str, Any], name: str) -> list[list[Any]]:
+    return [pair for pair in _get_list(record, name) if isinstance(pair, list) and len(pair) == 2]
 
 
-def _items(record: Mapping[str, Any], name: str) -> list[Any]:
+def _get_list(record: Mapping[str, Any], name: str) -> list[Any]:
     value = record.get(name)
     return value if isinstance(value, list) else []

@@ -32,7 +32,7 @@ def to_keys(metadata: Metadata, keys: Mapping[int, str]) -> Metadata:
     if (record := recall_records.get_record(metadata)) is None:
         return rest
     prompt = recall_records.get_prompt(record)
-    spans = (span for span in _items(prompt.get("window")) if _is_span(span))
+    spans = (span for span in _as_list(prompt.get("window")) if _is_span(span))
     seqs = chain.from_iterable(range(first, last + 1) for first, last in spans)
     window = list(dict.fromkeys(islice(seqs, MAX_WINDOW_LINES)))
     return {**rest, META_RECALLED: _rename({**record, "prompt": {**prompt, "window": window}}, keys)}
@@ -56,17 +56,17 @@ def list_keys(record: Mapping[str, Any]) -> set[str]:
     hits, prompt = [*recall_records.list_hits(record)], recall_records.get_prompt(record)
     named = [
         record.get("answer"),
-        *_items(record.get("kept")),
+        *_as_list(record.get("kept")),
         *(hit.get("seq") for hit in hits),
-        *chain.from_iterable(_items(hit.get("passage")) for hit in hits),
-        *chain.from_iterable(_items(prompt.get(name)) for name in ("window", "pinned")),
+        *chain.from_iterable(_as_list(hit.get("passage")) for hit in hits),
+        *chain.from_iterable(_as_list(prompt.get(name)) for name in ("window", "pinned")),
     ]
     return {key for key in named if isinstance(key, str)}
 
 
 def _rename(record: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, Any]:
     """Replace the names of lines in a record; hits and kept lines without a new one count as forgotten."""
-    hits, kept = [*recall_records.list_hits(record)], _items(record.get("kept"))
+    hits, kept = [*recall_records.list_hits(record)], _as_list(record.get("kept"))
     left = [_rename_hit(hit, names) for hit in hits if _hashable(hit.get("seq")) in names]
     still_kept = _find(kept, names)
     before = record.get("forgotten")
@@ -93,14 +93,14 @@ def _rename_hit(hit: Mapping[str, Any], names: Mapping[Any, Any]) -> dict[str, A
 
 
 def _find(values: object, names: Mapping[Any, Any]) -> list[Any]:
-    return [names[value] for value in map(_hashable, _items(values)) if value in names]
+    return [names[value] for value in map(_hashable, _as_list(values)) if value in names]
 
 
 def _hashable(value: object) -> int | str | None:
     return value if type(value) in (int, str) else None  # type: ignore[return-value]
 
 
-def _items(values: object) -> list[Any]:
+def _as_list(values: object) -> list[Any]:
     return values if isinstance(values, list) else []
 
 

@@ -100,7 +100,7 @@ def format_rows(lines: Iterable[Line], sessions: Iterable[Session] = (), ascii_o
     for line in lines:
         session = labelled.pop(line.session, None)
         label = "" if session is None else _format_row(bank_file.format_session(session), ascii_only)
-        yield label + _format_row(_fields(line), ascii_only)
+        yield label + _format_row(_build_fields(line), ascii_only)
 
 
 def _format_row(fields: Mapping[str, object], ascii_only: bool) -> str:
@@ -272,7 +272,7 @@ class _LineKeys:
         return line.key
 
 
-def _fields(line: Line) -> dict[str, object]:
+def _build_fields(line: Line) -> dict[str, object]:
     fields = {
         "seq": line.seq,
         "session": line.session,
@@ -298,16 +298,16 @@ def _encode_mapping(value: object) -> object:
 def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
     """Build the line of an object, without its parent."""
     text, speaker = _choose_name(value, "text", "content"), _choose_name(value, "speaker", "name")
-    role, ref = _role(value, path, where), _ref(value)
+    role, ref = _read_role(value, path, where), _read_exported_key(value)
     time = "stored_at" if _is_undated(value) and value.get("said_at") is None else "said_at"
     used = {text, speaker, time, "key", *(["ref"] if ref else [])}
     return NewLine(
-        text=_text(value, text, path, where),
+        text=_read_text(value, text, path, where),
         speaker=optional_text(value, speaker, path, where) or role,
         role=role,
         said_at=optional_time(value, time, path, where, tz),
         session=optional_text(value, "session", path, where),
-        metadata=_metadata(value, used, path, where),
+        metadata=_read_metadata(value, used, path, where),
         key=optional_text(value, "key", path, where) or ref,
         retracted_at=optional_time(value, "retracted_at", path, where, tz),
     )
@@ -319,7 +319,7 @@ def _is_undated(value: Mapping[str, object]) -> bool:
     return isinstance(metadata, dict) and metadata.get(META_UNDATED) is True
 
 
-def _ref(value: Mapping[str, object]) -> str | None:
+def _read_exported_key(value: Mapping[str, object]) -> str | None:
     """Return the key that a bank made for a line without one when it exported it."""
     ref = value.get("ref")
     return ref if isinstance(ref, str) and _EXPORTED.fullmatch(ref) else None
@@ -356,7 +356,7 @@ def _choose_name(value: Mapping[str, object], name: str, other: str) -> str:
     return other if value.get(name) is None and value.get(other) is not None else name
 
 
-def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
+def _read_text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
     if name not in value:
         raise file_error(path, where, 'neither "text" nor "content"', "give the line's text")
     text = require_text(value, name, path, where)
@@ -365,14 +365,14 @@ def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str
     return text
 
 
-def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
+def _read_role(value: Mapping[str, object], path: Path, where: str) -> Role:
     role = value.get("role", "user")
     if not isinstance(role, str) or role not in (*ROLES, *ROLE_ALIASES):
         raise file_error(path, where, f'"role" is {shorten(role)}', f"it must be one of {', '.join(ROLES)}")
     return ROLE_ALIASES.get(role) or cast("Role", role)
 
 
-def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:
+def _read_metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:
     metadata = value.get("metadata")
     if metadata is None:
         metadata = {}

@@ -286,7 +286,7 @@ def _disturb(soak: _Soak) -> None:
             soak.over.wait(rest_s)
             return
         soak.over.wait(soak.plan.interval_s)
-        with _backup(soak):
+        with _back_up(soak):
             soak.over.wait(rng.uniform(0, min(3.0, soak.plan.interval_s / 4)))
             name = DISTURBANCES[number % len(DISTURBANCES)]
             if name == "kill worker" and soak.plan.workers == 1:
@@ -310,7 +310,7 @@ def _disturb_once(soak: _Soak, name: str, rng: Random) -> None:
 
 
 @contextmanager
-def _backup(soak: _Soak) -> Iterator[None]:
+def _back_up(soak: _Soak) -> Iterator[None]:
     """Make a backup in another process while the block runs."""
     command = [sys.executable, "-m", "everthread", "--store", soak.store, "backup", str(soak.folder / "backups")]
     process = subprocess.Popen(
@@ -333,7 +333,7 @@ def _judge(soak: _Soak) -> Verdict:
     verdict, banks = Verdict(), [person.bank for person in soak.people]
     soak.progress("checking what the server returns")
     verdicts.count_expected(verdict, soak.journal)
-    with _backup(soak):
+    with _back_up(soak):
         pass
     verdicts.check_server(verdict, soak.journal, soak.server.url, banks)
     try:

@@ -32,9 +32,9 @@ def compose_line(rng: Random) -> tuple[str, str]:
     if kind < FACT_SHARE:
         return marker, rng.choice(FACTS).format(marker.capitalize())
     if kind < FACT_SHARE + SYNTHETIC_SHARE:
-        text = rng.choice(_generated(rng.randrange(SYNTHETIC_SESSIONS)))
+        text = rng.choice(_list_generated(rng.randrange(SYNTHETIC_SESSIONS)))
     else:
-        text = rng.choice(_written())
+        text = rng.choice(_list_written())
     return marker, f"{text} {marker}."
 
 
@@ -46,7 +46,7 @@ def compose_question(rng: Random, text: str) -> str:
 
 
 @cache
-def _written() -> list[str]:
+def _list_written() -> list[str]:
     """Return the lines that were written for this project."""
     rows = [row for language in LANGUAGES for row in Sample.load(language).path.read_text("utf-8").splitlines()]
     corpus = [line.text for conversation in load_corpus("development", "all") for line in conversation.lines]
@@ -54,6 +54,6 @@ def _written() -> list[str]:
 
 
 @cache
-def _generated(session: int) -> list[str]:
+def _list_generated(session: int) -> list[str]:
     """Return the lines of a generated session."""
     return [line.text for line in synthetic.session(session)]

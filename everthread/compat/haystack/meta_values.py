@@ -20,7 +20,7 @@ def distinct_values(metas: Iterable[Meta], name: str) -> list[Any]:
         metas: the meta of each document.
         name: the name of the field.
     """
-    by_json = {canonical_json(value): value for value in _values(metas, name)}
+    by_json = {canonical_json(value): value for value in _list_values(metas, name)}
     return [value for _, value in sorted(by_json.items(), key=lambda item: (str(item[1]), item[0]))]
 
 
@@ -37,13 +37,13 @@ def field_types(metas: Iterable[Meta]) -> dict[str, dict[str, str]]:
 
 def min_max(metas: Iterable[Meta], name: str) -> dict[str, Any]:
     """Return the least and the greatest value of a field; None if it has none, or numbers and texts."""
-    values = [value for value in _values(metas, name) if isinstance(value, int | float | str)]
+    values = [value for value in _list_values(metas, name) if isinstance(value, int | float | str)]
     if not values or len({isinstance(value, str) for value in values}) > 1:
         return {"min": None, "max": None}
     return {"min": min(values), "max": max(values)}
 
 
-def _values(metas: Iterable[Meta], name: str) -> Iterator[Any]:
+def _list_values(metas: Iterable[Meta], name: str) -> Iterator[Any]:
     """Yield the values of a field that are not None."""
     key = name.removeprefix(PREFIX)
     return (meta[key] for meta in metas if meta.get(key) is not None)

@@ -299,7 +299,7 @@ class ChunkQueue:
         removed = [mark.id for mark in old[len(spans) :]]
         for id in removed:
             del self._marks[id]
-        return _changes((mark.id for mark in new), changed, removed, self._evict())
+        return _combine_changes((mark.id for mark in new), changed, removed, self._evict())
 
     def _find_affected(self, run: _Run, start: int, end: int, shift: int) -> tuple[int, int]:
         """Return the index of the first chunk that an edit affects, and the position from which chunks stay.
@@ -421,7 +421,9 @@ class ChunkQueue:
         return [(start, min(start + self.capacity, run.end)) for start in starts]
 
 
-def _changes(new: Iterable[int], reused: Iterable[int], removed: Sequence[int], evicted: Sequence[int]) -> Changes:
+def _combine_changes(
+    new: Iterable[int], reused: Iterable[int], removed: Sequence[int], evicted: Sequence[int]
+) -> Changes:
     """Combine changes, without chunks that were created and evicted at once."""
     new_ids, evicted_ids = dict.fromkeys(new), dict.fromkeys(evicted)
     appeared = tuple(id for id in new_ids if id not in evicted_ids)

@@ -100,9 +100,9 @@ class TokenStream:
             context: lines before a chunk from which it also derives, if the stream has them.
         """
         spans = cutting.spans(self.pieces(0, begin, self.end), begin) if begin < self.end else []
-        return [self._chunk(start, end, context) for start, end in spans]
+        return [self._build_chunk(start, end, context) for start, end in spans]
 
-    def _chunk(self, start: int, end: int, context: int) -> NewUnit:
+    def _build_chunk(self, start: int, end: int, context: int) -> NewUnit:
         first = max(bisect_right(self.begins, start) - 1 - context, 0)
         lines = self.lines[first : bisect_left(self.begins, end)]
         before = start - self.begins[first]
@@ -111,13 +111,13 @@ class TokenStream:
         metadata: dict[str, JSONValue] = {SESSION: lines[0].session, META_CHUNK: [start, end - start, before, after]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),
-            importance=_importance(self.lines_between(start, end)),
+            importance=_find_importance(self.lines_between(start, end)),
             metadata=metadata,
             sources=tuple(line.seq for line in lines),
         )
 
 
-def _importance(lines: Iterable[Line]) -> int | None:
+def _find_importance(lines: Iterable[Line]) -> int | None:
     """Return the greatest importance of lines: a whole number from 1 to 10 in their metadata."""
     ratings = (line.metadata.get("importance") for line in lines)
     return max((rating for rating in ratings if type(rating) is int and 1 <= rating <= MAX_IMPORTANCE), default=None)

@@ -61,7 +61,7 @@ class ConnectionFile:
         stored = self._read_file()
         if stored is None or not stored.in_keyring:
             return stored
-        return replace(stored, key=system_keyring.load_key(self._account(stored)))
+        return replace(stored, key=system_keyring.load_key(self._name_keyring_entry(stored)))
 
     def find_key(self, url: str) -> str:
         """Return the stored key if it is for the server at this address, else "": no other server may receive it."""
@@ -79,7 +79,7 @@ class ConnectionFile:
         except (OSError, ValueError, TypeError):
             raise ValueError(f"{self._path} can't be read; connect the model again, or delete the file") from None
 
-    def _account(self, stored: StoredModel) -> str:
+    def _name_keyring_entry(self, stored: StoredModel) -> str:
         """Return the name of the key in the keyring."""
         return f"{stored.url} in {self._path}"
 
@@ -92,11 +92,11 @@ class ConnectionFile:
         previous = None
         with suppress(ValueError):  # a damaged file is replaced, too
             previous = self._read_file()
-        if stored.key and system_keyring.save_key(self._account(stored), stored.key):
+        if stored.key and system_keyring.save_key(self._name_keyring_entry(stored), stored.key):
             stored = replace(stored, key="", in_keyring=True)
         self._write_file(stored)
         if previous is not None and previous.in_keyring and (previous.url != stored.url or not stored.in_keyring):
-            system_keyring.delete_key(self._account(previous))
+            system_keyring.delete_key(self._name_keyring_entry(previous))
 
     def _write_file(self, stored: StoredModel) -> None:
         draft = self._path.with_name(f"{FILE_NAME}.{secrets.token_hex(8)}")

@@ -81,28 +81,28 @@ def fact(memory: ReadMemory, id: Id) -> Fact:
 @router.post("/facts/{id}/confirm", response_model=FactView)
 def confirm_fact(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
     """Note that the person has confirmed a fact."""
-    return idempotency.run_once(lambda: memory.confirm_fact(id), _number, memory.get_fact)
+    return idempotency.run_once(lambda: memory.confirm_fact(id), _get_id, memory.get_fact)
 
 
 @router.patch("/facts/{id}", response_model=FactView)
 def correct_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactValueBody) -> Fact:
     """Replace the value of a fact, also in the past. Its lines stay as they are."""
-    return idempotency.run_once(lambda: memory.correct_fact(id, body.value), _number, memory.get_fact)
+    return idempotency.run_once(lambda: memory.correct_fact(id, body.value), _get_id, memory.get_fact)
 
 
 @router.post("/facts/{id}/end", response_model=FactView)
 def end_fact(memory: WriteMemory, idempotency: Idempotency, id: Id, body: FactEndBody) -> Fact:
     """Note that a fact is no longer true, or since when."""
-    return idempotency.run_once(lambda: memory.end_fact(id, body.moment), _number, memory.get_fact)
+    return idempotency.run_once(lambda: memory.end_fact(id, body.moment), _get_id, memory.get_fact)
 
 
 @router.post("/facts/{id}/resume", response_model=FactView)
 def resume_fact(memory: WriteMemory, idempotency: Idempotency, id: Id) -> Fact:
     """Note that a fact that has ended is still true."""
-    return idempotency.run_once(lambda: memory.resume_fact(id), _number, memory.get_fact)
+    return idempotency.run_once(lambda: memory.resume_fact(id), _get_id, memory.get_fact)
 
 
-def _number(fact: Fact) -> int:
+def _get_id(fact: Fact) -> int:
     return fact.id
 
 

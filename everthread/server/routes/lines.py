@@ -77,7 +77,7 @@ def _replace_once(
         metrics.lines.inc(len(stored))
         return stored
 
-    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs))
+    return idempotency.run_once(store, _list_seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs))
 
 
 @router.post("/batch", status_code=201, response_model=ItemList[LineView])
@@ -106,7 +106,7 @@ def _store_once(
         metrics.lines.inc(len(stored))
         return stored
 
-    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs), safe=True)
+    return idempotency.run_once(store, _list_seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs), safe=True)
 
 
 def _check_lines(lines: Sequence[NewLine]) -> None:
@@ -119,7 +119,7 @@ def _check_lines(lines: Sequence[NewLine]) -> None:
         before |= {number, cleaned.key}
 
 
-def _seqs(lines: Sequence[Line]) -> list[int]:
+def _list_seqs(lines: Sequence[Line]) -> list[int]:
     return [line.seq for line in lines]
 
 
@@ -229,7 +229,7 @@ def correct(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq, body: T
             raise key_conflict()
         return [corrected]
 
-    return idempotency.run_once(replace_text, _seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
+    return idempotency.run_once(replace_text, _list_seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
 
 
 @router.post("/{seq}/retract", response_model=LineView)
@@ -245,7 +245,7 @@ def restore(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> dict
     """Continue a session from a line, current or retracted. Returns the copies that were stored: of the line, if it was
     retracted, and of the lines that led to it."""
     copies = idempotency.run_once(
-        lambda: memory.restore(seq), _seqs, lambda seqs: _get_lines(memory, seqs) if seqs else []
+        lambda: memory.restore(seq), _list_seqs, lambda seqs: _get_lines(memory, seqs) if seqs else []
     )
     return {"items": copies}
 

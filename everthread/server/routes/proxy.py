@@ -127,7 +127,7 @@ async def list_models(request: Request) -> Response:
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     banks = await run_in_threadpool(_list_banks, get_services(request).store, key)
-    target = _target(request)
+    target = _find_target(request)
     field, name_fields = ("models", ("name", "model")) if target.is_root else ("data", ("id",))
     return await _pass_on_changed(request, target, lambda body: add_banks(body, banks, field, name_fields))
 
@@ -233,7 +233,7 @@ async def _answer(request: Request, request_type: type[ModelRequest], *, counts:
     exchange = Exchange(memory, upstream, request.headers, destination, request.receive)
     answer = exchange.count if counts else exchange.answer
     patience_s = request.app.state.settings.proxy_patience_s
-    passed = await answer(asked, options, _target(request), request.headers.raw, patience_s)
+    passed = await answer(asked, options, _find_target(request), request.headers.raw, patience_s)
     return passed.break_off_on(build_check(request))
 
 
@@ -285,7 +285,8 @@ async def _pass_on(request: Request, key: ApiKey | None, content: bytes | AsyncI
     if key is not None and "chat" not in key.verbs:
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
     receive = request.receive if isinstance(content, bytes) else None  # which is asked for the rest of the body
-    answer = await _get_upstream(request).send(request.method, _target(request), request.headers.raw, content, receive)
+    target = _find_target(request)
+    answer = await _get_upstream(request).send(request.method, target, request.headers.raw, content, receive)
     return PassedAnswer(answer).break_off_on(build_check(request))
 
 
@@ -326,7 +327,7 @@ def _path_bank(request: Request) -> str | None:
     return None if bank is None else decode_segment(bank)
 
 
-def _target(request: Request) -> Target:
+def _find_target(request: Request) -> Target:
     """Return the path below /v1, or that of Ollama's API, and the query, as they were sent."""
     segments = raw_path(request.scope).partition(b"?")[0].split(b"/")
     api, *below = segments[3:] if segments[1] == BANK_SEGMENT else segments[1:]

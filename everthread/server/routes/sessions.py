@@ -45,28 +45,28 @@ def sessions(
     chosen = (
         session
         for session in memory.sessions()
-        if (tag is None or tag in _tags(session.metadata))
+        if (tag is None or tag in _get_tags(session.metadata))
         and (archived is None or archived is (session.metadata.get("archived") is True))
         and (since is None or session.last_at >= since)
         and (until is None or session.started_at < until)
     )
-    latest_first = sorted(chosen, key=lambda session: _position(asdict(session)), reverse=True)
-    following = (session for session in latest_first if not previous or _position(asdict(session)) < previous)
-    return build_page(_views(memory, following), limit, _position)
+    latest_first = sorted(chosen, key=lambda session: _get_position(asdict(session)), reverse=True)
+    following = (session for session in latest_first if not previous or _get_position(asdict(session)) < previous)
+    return build_page(_build_views(memory, following), limit, _get_position)
 
 
-def _tags(metadata: Metadata) -> list[object]:
+def _get_tags(metadata: Metadata) -> list[object]:
     """Return the tags in the metadata of a conversation, which may hold anything under this name."""
     tags = metadata.get("tags")
     return list(tags) if isinstance(tags, list) else []
 
 
-def _position(session: dict[str, Any]) -> list[Any]:
+def _get_position(session: dict[str, Any]) -> list[Any]:
     """Return the position of a conversation in the list."""
     return [int(session["metadata"].get("pinned") is True), to_micros(session["last_at"]), session["first_seq"]]
 
 
-def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
+def _build_views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
     """Yield sessions with the model's title, their opening and summary."""
     titles = read_titles(memory)
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
@@ -80,7 +80,7 @@ def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, An
 @router.get("/{session}", response_model=SessionView)
 def session(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """Get a conversation."""
-    return next(_views(memory, [_find_session(memory, session)]))
+    return next(_build_views(memory, [_find_session(memory, session)]))
 
 
 @router.patch("/{session}", response_model=SessionView)
@@ -88,7 +88,7 @@ def set_session(memory: WriteMemory, idempotency: Idempotency, session: Name, bo
     """Set the title or the metadata of a conversation."""
     changes = body.get_changes()
     idempotency.run_once(lambda: memory.set_session(session, **changes), lambda _: True, lambda _: None)
-    return next(_views(memory, [_find_session(memory, session)]))
+    return next(_build_views(memory, [_find_session(memory, session)]))
 
 
 def _find_session(memory: Memory, name: str) -> Session:

@@ -35,12 +35,12 @@ def units(
 ) -> dict[str, Any]:
     """List units by kind and number."""
     previous = decode_cursor(after, (str, int))
-    ordered = sorted(memory.units(kind, only_current=current, category=category), key=_position)
-    following = (unit for unit in ordered if previous is None or _position(unit) > previous)
-    return build_page(following, limit, _position)
+    ordered = sorted(memory.units(kind, only_current=current, category=category), key=_get_position)
+    following = (unit for unit in ordered if previous is None or _get_position(unit) > previous)
+    return build_page(following, limit, _get_position)
 
 
-def _position(unit: Unit) -> list[Any]:
+def _get_position(unit: Unit) -> list[Any]:
     return [unit.kind, unit.id]
 
 

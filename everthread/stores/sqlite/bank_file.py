@@ -214,7 +214,7 @@ class BankFile:
 
     def _check_not_truncated(self) -> None:
         """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
-        if self.is_empty and (log := _size(self._sibling("-wal"))):
+        if self.is_empty and (log := _get_size(self._sibling("-wal"))):
             raise BankDamaged(
                 f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Restore a copy"
             )
@@ -222,7 +222,7 @@ class BankFile:
     @property
     def is_empty(self) -> bool:
         """True if the file exists and has 0 bytes, as a new file has for a moment."""
-        return self.path.exists() and not _size(self.path)
+        return self.path.exists() and not _get_size(self.path)
 
     def _disconnect(self, connection: _Connection) -> None:
         """Close a connection. SQLite deletes the log, by its name, with the last connection."""
@@ -398,9 +398,9 @@ class BankFile:
 
     def size(self) -> int:
         """Return the size on disk in bytes, including SQLite's other files."""
-        return sum(map(_size, self._files()))
+        return sum(map(_get_size, self._list_files()))
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         return [self.path, *(self._sibling(end) for end in LOG_SUFFIXES)]
 
     def _sibling(self, end: str) -> Path:
@@ -495,7 +495,7 @@ class BankFile:
 
     def _unlink_files(self) -> None:
         with folder_lock(self.path.parent, exclusive=True):
-            for path in self._files():
+            for path in self._list_files():
                 path.unlink(missing_ok=True)
             for path in find_orphan_logs(self.path.parent):
                 with suppress(OSError):  # a log of another bank; the doctor reports it
@@ -518,14 +518,14 @@ class BankFile:
         deadline = time.monotonic() + OPEN_TIMEOUT_S
         while True:
             db = self._begin()
-            if not _size(self._sibling("-wal")) or time.monotonic() > deadline:
+            if not _get_size(self._sibling("-wal")) or time.monotonic() > deadline:
                 return db
             db.execute("COMMIT")
             with _short_busy_timeout(db):
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def _size(path: Path) -> int:
+def _get_size(path: Path) -> int:
     """Return the size of a file in bytes; 0 if it is missing, as another process may forget the bank."""
     try:
         return path.stat().st_size

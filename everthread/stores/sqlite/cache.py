@@ -51,7 +51,7 @@ class BankCache:
 
     def line_columns(self, db: sqlite3.Connection) -> LineColumns:
         """Return the current columns of the lines."""
-        stamp = self._stamp(db)
+        stamp = self._read_stamp(db)
         if self._seen < stamp:
             changes = column_blocks.changes_since(
                 db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE, self._columns.seqs, self._seen
@@ -65,7 +65,7 @@ class BankCache:
         With `exact`, the whole vectors are loaded from the second request on, because a process with a single query is
         faster without them.
         """
-        stamp = self._stamp(db)
+        stamp = self._read_stamp(db)
         number = self._find_model(db, model, dim)
         if number is None:
             return DenseIndex.empty(dim)
@@ -80,7 +80,7 @@ class BankCache:
 
     def unit_vectors(self, db: sqlite3.Connection, model: str, dim: int) -> UnitVectors | None:
         """Return the current vectors of units of a model; None if there are too many to hold in memory."""
-        stamp = self._stamp(db)
+        stamp = self._read_stamp(db)
         number = self._find_model(db, model, dim)
         if number is None:
             return UnitVectors.empty(dim)
@@ -99,7 +99,7 @@ class BankCache:
         self._units = {number: cached for number, cached in self._units.items() if number in models}
         return next((number for number, key in models.items() if key == (model, dim)), None)
 
-    def _stamp(self, db: sqlite3.Connection) -> int:
+    def _read_stamp(self, db: sqlite3.Connection) -> int:
         created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
         if created_at != self._created_at or stamp < self._highest_stamp:  # lower after an older copy was restored
             self.clear()
