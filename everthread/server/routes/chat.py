@@ -117,8 +117,8 @@ async def reply(
     return EventResponse(request, await conversations.start_limiter.run(lazy_memory.bank, begin))
 
 
-class ReplyStarter:
-    """Dependency: starts the reply of an action in the conversation of the request."""
+class _ConversationAction:
+    """Base of the dependencies that act once in the conversation of the request."""
 
     def __init__(
         self,
@@ -130,6 +130,10 @@ class ReplyStarter:
     ) -> None:
         self._request, self._memory, self._session = request, memory, session
         self.conversations, self._idempotency = conversations, idempotency
+
+
+class ReplyStarter(_ConversationAction):
+    """Dependency: starts the reply of an action in the conversation of the request."""
 
     def start_once(
         self, act: Act, together: GroupAct, body: AskBody | None, *, echo_user_line: bool = False
@@ -270,19 +274,8 @@ def say(
     return _change_once(memory, session, conversations, idempotency, lambda: conversations.change(memory, session, add))
 
 
-class GroupChange:
+class GroupChange(_ConversationAction):
     """Dependency: changes a conversation once, alone or in each bank of its group."""
-
-    def __init__(
-        self,
-        request: Request,
-        memory: ChatMemory,
-        session: Session,
-        conversations: Conversations,
-        idempotency: Idempotency,
-    ) -> None:
-        self._request, self._memory, self._session = request, memory, session
-        self._conversations, self._idempotency = conversations, idempotency
 
     def run_once(
         self, group: Sequence[str], alone: Callable[[Chat], object], together: Callable[[Listeners, Chat], object]
@@ -296,11 +289,11 @@ class GroupChange:
 
         def change(chat: Chat) -> None:
             if group:
-                together(self._conversations.gather(chat, group, _permit_chat(self._request)), chat)
+                together(self.conversations.gather(chat, group, _permit_chat(self._request)), chat)
             else:
                 alone(chat)
 
-        memory, session, conversations = self._memory, self._session, self._conversations
+        memory, session, conversations = self._memory, self._session, self.conversations
         return _change_once(
             memory, session, conversations, self._idempotency, lambda: conversations.change(memory, session, change)
         )
