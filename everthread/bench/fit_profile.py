@@ -22,6 +22,7 @@ from everthread.bench.first_facts import Language, load_first_facts, with_replie
 from everthread.bench.fit import Example, fit, logistic, prune_candidates
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.report import to_percents
 from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
@@ -201,14 +202,14 @@ class FitResult:
         return {
             "left_out": {
                 "questions": self.questions,
-                "recall": _percents(self.recall),
+                "recall": to_percents(self.recall),
                 "gate": [point.json() for point in self.curve],
                 "corpus": None
                 if self.corpus is None
-                else {"recall": _percents(self.corpus[0]), "gate": [point.json() for point in self.corpus[1]]},
+                else {"recall": to_percents(self.corpus[0]), "gate": [point.json() for point in self.corpus[1]]},
                 "gate_in_small_banks": {name: point.json() for name, point in self.small.items()},
                 "banks": {
-                    name: {"recall": _percents(recall), "gate": point.json()}
+                    name: {"recall": to_percents(recall), "gate": point.json()}
                     for name, (recall, point) in self.banks.items()
                 },
             },
@@ -589,10 +590,6 @@ def _gate_rates(probabilities: Mapping[str, Floats], threshold: float) -> GateRa
         for kind in ("own", "unchanged", "mapped")
     )
     return GateRates(kept or 0.0, unchanged, mapped)
-
-
-def _percents(recall: Mapping[int, float]) -> dict[str, float]:
-    return {str(k): round(100 * value, 2) for k, value in recall.items()}
 
 
 def _format_recall(recall: Mapping[int, float]) -> str:

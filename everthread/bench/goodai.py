@@ -19,6 +19,7 @@ from everthread.bench.fuzzy_match import contains_fact, normalize_tokens
 from everthread.bench.goodai_datasets import FactItem
 from everthread.bench.metrics import share
 from everthread.bench.replay import CachedEmbedder
+from everthread.bench.report import to_percents
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
@@ -91,11 +92,11 @@ class EvaluationResult:
             "dataset": self.dataset,
             "embedder": self.embedder,
             "questions": self.questions,
-            "accuracy": _percent(self.accuracy),
+            "accuracy": to_percents(self.accuracy),
             "seconds": round(self.seconds, 1),
             "published": [asdict(accuracy) for accuracy in PUBLISHED[self.dataset]],
             "matcher": self.matcher,
-            "by_factor": {f"{factor:g}": _percent(accuracy) for factor, accuracy in self.by_factor.items()},
+            "by_factor": {f"{factor:g}": to_percents(accuracy) for factor, accuracy in self.by_factor.items()},
         }
 
     def text(self) -> str:
@@ -111,10 +112,6 @@ class EvaluationResult:
         table += [f"{name:<{width}}{at3:>8.2f}{at10:>8.2f}" for name, at3, at10 in rows]
         note = "Figures above the measured ones are the source's, on files in another order: comparable, not identical."
         return "\n".join([head, "", *table, "", note])
-
-
-def _percent(accuracy: Accuracy) -> dict[str, float]:
-    return {str(k): round(100 * value, 2) for k, value in accuracy.items()}
 
 
 def evaluate(
