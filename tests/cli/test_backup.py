@@ -8,9 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from everthread.cli.main import main
+from cli.commands import run
 
 
 @pytest.fixture
@@ -18,10 +17,6 @@ def banks(tmp_path: Path) -> Path:
     for name in ("alice", "bob"):
         run(tmp_path / "banks", "observe", "Tea is at four.", "--bank", name)
     return tmp_path / "banks"
-
-
-def run(store: Path, *arguments: object) -> Result:
-    return CliRunner().invoke(main, ["--store", str(store), "--embedder", "hash", *map(str, arguments)])
 
 
 def test_a_backup_is_made_verified_and_restored(banks: Path, tmp_path: Path) -> None:

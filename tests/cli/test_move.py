@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from hardship.places import write_places
+from hardship.places import open_places, write_places
 
-from everthread import Memory, factory
-from everthread.cli.main import main
-from everthread.stores.placed.store import PlacedStore
+from cli.commands import run
+from everthread import Memory
 from everthread.testing import HashEmbedder
 from everthread.transfer.bank_contents import copy_contents, summarize
 
@@ -24,16 +22,6 @@ def places(tmp_path: Path) -> Path:
     for bank in BANKS:
         assert run(path, "observe", f"Tea with {bank} is at four.", "--bank", bank).exit_code == 0
     return path
-
-
-def run(store: Path, *arguments: object) -> Result:
-    return CliRunner().invoke(main, ["--store", str(store), "--embedder", "hash", *map(str, arguments)])
-
-
-def open_places(path: Path) -> PlacedStore:
-    store = factory.open_store(path)
-    assert isinstance(store, PlacedStore)
-    return store
 
 
 def test_a_bank_is_moved_to_a_place_by_its_name(places: Path) -> None:

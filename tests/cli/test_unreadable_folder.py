@@ -8,18 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from click.testing import CliRunner, Result
 from hardship.forked import exits_cleanly, fork_child
 from hardship.limits import UNPRIVILEGED_UID
 
+from cli.commands import run
 from everthread.bank.backup_folder import is_backup
-from everthread.cli.main import main
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-
-
-def run(store: Path, *arguments: object) -> Result:
-    return CliRunner().invoke(main, ["--store", str(store), "--embedder", "hash", *map(str, arguments)])
 
 
 @pytest.fixture

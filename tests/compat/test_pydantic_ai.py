@@ -113,17 +113,19 @@ def test_messages_come_back_as_they_were_and_what_is_said_is_lines(
     assert (lines[3].said_at, lines[3].session) == (MAY, "monday")
 
 
-def test_a_conversation_goes_on_where_another_process_left_it(memory: Memory, tmp_path: Path) -> None:
-    async def save(memory: Memory, *more: ModelMessage) -> None:
-        store = EverthreadConversationStore(memory)
-        conversation = await store.load("monday") or talk()
-        conversation.messages += more
-        await store.save(conversation)
+async def save_with(memory: Memory, *more: ModelMessage) -> None:
+    """Save the conversation with more messages."""
+    store = EverthreadConversationStore(memory)
+    conversation = await store.load("monday") or talk()
+    conversation.messages += more
+    await store.save(conversation)
 
-    asyncio.run(save(memory, said("one"), answered("two")))
+
+def test_a_conversation_goes_on_where_another_process_left_it(memory: Memory, tmp_path: Path) -> None:
+    asyncio.run(save_with(memory, said("one"), answered("two")))
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512)) as other:
-        asyncio.run(save(other, said("three")))
-        asyncio.run(save(other))
+        asyncio.run(save_with(other, said("three")))
+        asyncio.run(save_with(other))
     assert words(memory) == ["one", "two", "three"]
 
 
@@ -268,29 +270,23 @@ def test_the_storage_primitives_refuse_what_the_reference_refuses(store: Everthr
 @pytest.mark.skipif(sys.platform != "linux", reason="files are identified by their descriptors in /proc")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_killed_at_any_step_of_a_save_leaves_all_of_it_or_nothing(tmp_path: Path) -> None:
-    async def save(memory: Memory, *more: ModelMessage) -> None:
-        store = EverthreadConversationStore(memory)
-        conversation = await store.load("monday") or talk()
-        conversation.messages += more
-        await store.save(conversation)
-
     def save_in_steps(name: str, last: int | None = None) -> tuple[int, list[str]]:
         folder = tmp_path / name / "banks"
         shutil.copytree(tmp_path / "before", folder)
 
         def work() -> None:
             with Memory.open("alice", store=folder, embedder=HashEmbedder(64)) as memory:
-                asyncio.run(save(memory, said("three"), answered("four")))
+                asyncio.run(save_with(memory, said("three"), answered("four")))
 
         found = steps.record_steps(work, folder.with_suffix(".steps"), last)
         with Memory.open("alice", store=folder, embedder=HashEmbedder(64)) as memory:
             loaded = asyncio.run(load(EverthreadConversationStore(memory)))
             assert texts(loaded) == words(memory)
-            asyncio.run(save(memory))
+            asyncio.run(save_with(memory))
         return len(loaded.messages), found
 
     with Memory.open("alice", store=tmp_path / "before", embedder=HashEmbedder(64)) as memory:
-        asyncio.run(save(memory, said("one"), answered("two")))
+        asyncio.run(save_with(memory, said("one"), answered("two")))
     saved, found = save_in_steps("complete")
     assert saved == 4
     inserts = [place for place, step in enumerate(found) if "INSERT INTO line" in step]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from everthread import factory
+from everthread.stores.placed.store import PlacedStore
+
 
 def write_places(folder: Path, **places: str) -> Path:
     """Write a file of places: folders beside it, which are made, or URLs, by name."""
@@ -14,3 +17,10 @@ def write_places(folder: Path, **places: str) -> Path:
     path = folder / "places.toml"
     path.write_text("\n".join(["[places]", *rows, ""]))
     return path
+
+
+def open_places(path: Path) -> PlacedStore:
+    """Open the store of a file of places."""
+    store = factory.open_store(path)
+    assert isinstance(store, PlacedStore)
+    return store

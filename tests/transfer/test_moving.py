@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hardship import postgres
-from hardship.places import write_places
+from hardship.places import open_places, write_places
 
 from everthread import BadInput, BankMoved, Memory, NewLine, NotFound, StoreError, factory
 from everthread.errors import StoreUnavailable
@@ -35,12 +35,6 @@ def databases(postgres_server: str) -> Iterator[tuple[str, str]]:
 def places(tmp_path: Path, databases: tuple[str, str]) -> Path:
     east, west = databases
     return write_places(tmp_path, north="north", south="south", east=east, west=west)
-
-
-def open_places(path: Path) -> PlacedStore:
-    store = factory.open_store(path)
-    assert isinstance(store, PlacedStore)
-    return store
 
 
 def open_memory(store: PlacedStore, bank: str) -> Memory:

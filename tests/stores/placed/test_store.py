@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hardship.places import write_places
+from hardship.places import open_places, write_places
 
-from everthread import ConfigError, Memory, NotFound, StoreUnavailable, factory
+from everthread import ConfigError, Memory, NotFound, StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.placed.store import DELEGATED, PlacedStore
 from everthread.testing import HashEmbedder
@@ -19,12 +19,6 @@ from everthread.transfer.moving import move_bank
 from everthread.types import Receipt
 
 BANKS = [f"person {number}" for number in range(12)]
-
-
-def open_places(path: Path) -> PlacedStore:
-    store = factory.open_store(path)
-    assert isinstance(store, PlacedStore)
-    return store
 
 
 @pytest.fixture
