@@ -35,6 +35,7 @@ from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
+    consistency,
     line_removal,
     moved_rows,
     postings,
@@ -547,7 +548,7 @@ class PostgresStore(Transactions, Store):
         return PostgresCopyReader(bank, self._read)
 
     def check(self, bank: str) -> list[str]:
-        return self._read(bank, lambda db: bank_rows.find_contradictions(db, bank))
+        return self._read(bank, lambda db: consistency.find_contradictions(db, bank))
 
     def close(self) -> None:
         self._vacuum.run()

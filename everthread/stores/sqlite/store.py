@@ -49,6 +49,7 @@ from everthread.stores.shared_rows import (
 )
 from everthread.stores.sqlite import (
     batch_writer,
+    consistency,
     copying,
     forgetting,
     line_removal,
@@ -588,7 +589,7 @@ class SQLiteStore(Store):
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 problems.append(ERASURE_UNFINISHED)
             try:
-                return problems or bank_rows.find_contradictions(db)
+                return problems or consistency.find_contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
                 return [f"its rows can't be read ({error}); export the lines into a new bank"]
 

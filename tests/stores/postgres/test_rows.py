@@ -1,9 +1,8 @@
-"""Counting and checking a bank without loading all of it."""
+"""Counting the lines of a bank without loading all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
 
 import psycopg
 import pytest
@@ -11,7 +10,6 @@ from hardship import postgres
 
 from everthread import Memory, NewLine
 from everthread.bench.bulk_embedder import BulkEmbedder
-from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -66,22 +64,3 @@ def test_many_keys_are_looked_up_without_reading_the_bank(memory: Memory, databa
     assert len(memory.store.get_by_key("alice", [f"k{n}" for n in range(300)])) == 300
     memory.store.close()
     assert count_reads(database, "line") - before == 600  # the number by the key, and the line by the number
-
-
-class RecordingCursor(psycopg.Cursor[tuple[Any, ...]]):
-    """A cursor that records the number of rows of each fetch."""
-
-    row_counts: ClassVar[list[int]] = []
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        rows = super().fetchall()
-        self.row_counts.append(len(rows))
-        return rows
-
-
-def test_a_check_reads_a_thousand_lines_at_a_time(memory: Memory, database: str) -> None:
-    with psycopg.connect(database, cursor_factory=RecordingCursor) as db:
-        assert bank_rows.find_contradictions(db, "alice") == []
-        assert RecordingCursor.row_counts == [1000, 1000, 1000, 200, 0]
-        db.execute("UPDATE everthread.line SET text = 'Spoiled' WHERE seq = %s", (LINES,))
-        assert bank_rows.find_contradictions(db, "alice")[0].startswith("terms: ")
