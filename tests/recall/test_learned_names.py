@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,20 +11,11 @@ import pytest
 from everthread import Memory
 from everthread.recall.learned_names import find_owner, learn_names
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Line
 
 NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)
 TWO = ["kayaker42", "Helen"]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    is_file = request.param == "sqlite"
-    with closing(SQLiteStore(tmp_path) if is_file else PostgresStore(request.getfixturevalue("database"))) as made:
-        yield made
 
 
 def owner_of(name: str, *said: tuple[str, str], speakers: Sequence[str] = TWO) -> str | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import closing
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,20 +12,11 @@ from everthread import Chat, Filter, Memory
 from everthread.recall.spelling_correction import correct_query
 from everthread.recall.types import Query
 from everthread.stores.base import Store
-from everthread.stores.postgres.store import PostgresStore
-from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
 WRONG, RIGHT = "which resturant was it?", "which restaurant was it?"
 RESTAURANT = "We ate at the restaurant by the harbour."
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    is_file = request.param == "sqlite"
-    with closing(SQLiteStore(tmp_path) if is_file else PostgresStore(request.getfixturevalue("database"))) as made:
-        yield made
 
 
 @pytest.fixture
