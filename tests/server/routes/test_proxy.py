@@ -69,6 +69,7 @@ def test_both_sides_of_a_conversation_are_stored_and_recalled_in_another(proxy: 
 def test_a_reply_has_a_record_of_the_memories_that_its_request_was_given(proxy: Proxy) -> None:
     proxy.post(user(FACT))
     proxy.post(user(QUESTION))
+    wait_until(lambda: not proxy.memory.backlog)  # while lines wait to be embedded, it isn't certain that none answers
     proxy.post(user("What is 17 times 4?"))
     proxy.post(user("Where does Mia live?"), everthread={"memory": False})
     first, answered, unrelated, without = proxy.lines[1::2]
