@@ -12,6 +12,9 @@ from everthread.server.proxy.transcript import MAX_ALTERED, Transcript, is_shown
 from everthread.server.proxy.turn import META_PARTIAL
 from everthread.types import Line, Role
 
+MAX_SUMMARY = 2  # messages that a client may put in place of others if a single known message follows them
+MIN_SHOWN = 2  # known messages that must follow more of them: "You're welcome!" alone ends other conversations too
+
 
 @dataclass
 class Plan:
@@ -140,13 +143,15 @@ def _compare(transcript: Transcript, history: Sequence[ChatMessage], offset: int
     plan = Plan(index + offset, first=index + offset)
     while index < len(history):
         message, position = history[index], index + offset
-        if not plan.corrected and (rest := _find_rest(transcript, history[index:], position)) is not None:
+        is_known = position < len(current) and is_shown(message, current[position])
+        may_be_left_out = not is_known and not plan.corrected
+        if may_be_left_out and (rest := _find_rest(transcript, history[index:], position)) is not None:
             index, plan.first, plan.keep = len(history), rest.start, rest.stop
             break
         if position >= len(current) or current[position].role != message.role:
             break
         line = current[position]
-        if not is_shown(message, line):
+        if not is_known:
             before = current[position - 1].seq if position else None
             if transcript.find_discarded(message, before) is not None:
                 break
@@ -169,8 +174,9 @@ def _count_preface(transcript: Transcript, history: Sequence[ChatMessage], offse
         return start
     pairs = list(zip(history, current[offset:], strict=False))
     count = next((index for index, pair in enumerate(pairs) if is_shown(*pair)), 0)
-    preface = history[:count]
-    if any(transcript.find_discarded(message) is not None for message in preface):
+    preface, shown = history[:count], sum(starmap(is_shown, pairs[count:]))
+    is_unproven = count > MAX_SUMMARY and shown < MIN_SHOWN
+    if is_unproven or any(transcript.find_discarded(message) is not None for message in preface):
         return start
     is_changed = count == 1 and preface[0].role == current[offset].role
     is_changed = is_changed and not any(_is_equal(line, preface[0]) for line in current[:offset])
@@ -179,10 +185,9 @@ def _count_preface(transcript: Transcript, history: Sequence[ChatMessage], offse
 
 def _find_rest(transcript: Transcript, rest: Sequence[ChatMessage], position: int) -> range | None:
     """Return the positions of the current lines that the rest of a history shows, if the client has left out those
-    before them from a position on, or has put something in their place; None if it has not."""
+    before them from a position on, or has put something in their place; None if it has not. The first message of the
+    rest is not the line at this position."""
     current = transcript.current
-    if position < len(current) and is_shown(rest[0], current[position]):
-        return None
     alignment = transcript.align(rest)
     if alignment is None or alignment.offset <= position:
         return None

@@ -638,6 +638,18 @@ def test_a_client_that_leaves_out_or_sums_up_what_was_said_changes_nothing(
     assert not [line for line in memory.lines(include_retracted=True) if line.retracted_at is not None]
 
 
+@pytest.mark.parametrize("first", [0, 2])
+def test_what_was_said_outside_the_proxy_is_stored_although_it_ends_with_a_known_reply(
+    memory: Memory, lineage: Lineage, first: int
+) -> None:
+    history: list[ChatMessage] = []
+    for question, answer in (("Question 1?", "Answer 1."), ("Question 2?", "Answer 2."), ("Thanks", "You're welcome!")):
+        say(lineage, history, question, answer)
+    elsewhere = [user("I had an accident."), bot("Were you hurt?"), user("Only a bruise."), bot("You're welcome!")]
+    turn = say(lineage, [*history[:first], *elsewhere], "My doctor is Dr. Lee.", "Noted.")
+    assert texts(memory, turn)[-6:-3] == ["I had an accident.", "Were you hurt?", "Only a bruise."]
+
+
 def test_a_silently_changed_message_is_corrected(memory: Memory, lineage: Lineage, history: list[ChatMessage]) -> None:
     memory.store.set_setting("alice", "pinned", [2])
     history[1] = bot("A corrected answer.")
