@@ -11,7 +11,7 @@ import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from everthread.errors import StoreUnavailable
+from everthread.errors import EverthreadError
 from everthread.server.conversations.reply_stream import CHECK_INTERVAL_S
 from everthread.server.problems import Problem
 from everthread.server.proxy.reply import Reply
@@ -142,8 +142,8 @@ async def _wait_for_refusal(check: Callable[[], None]) -> None:
     while True:
         await anyio.sleep(CHECK_INTERVAL_S)
         try:
-            await anyio.to_thread.run_sync(check)
+            await anyio.to_thread.run_sync(check, abandon_on_cancel=True)  # the answer's end need not wait for it
         except Problem:
             return
-        except StoreUnavailable:  # the next check may read the keys again
+        except EverthreadError:  # the next check may read the keys again
             continue
