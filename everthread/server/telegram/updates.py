@@ -128,7 +128,7 @@ def _read_message(message: Mapping[str, Any], bot_name: str, *, is_edited: bool)
         is_addressed=not is_group or _addresses_bot(text, answered, bot_name, mention),
         links=_find_links(message),
         topic=_find_topic(message),
-        sender_id=f"user{sender['id']}" if is_group and not (author or community) else "",
+        sender_id=_find_speaker_id(message) if is_group else "",
         forwarded_by=(name or DELETED_ACCOUNT) if author else "",
     )
 
@@ -161,6 +161,15 @@ def _find_author(message: Mapping[str, Any]) -> str:
     # A person whose account is hidden in forwarded messages is known by name only.
     is_own = author["id"] == sender["id"] if author else name == _full_name(sender)
     return "" if is_own else name or DELETED_ACCOUNT
+
+
+def _find_speaker_id(message: Mapping[str, Any]) -> str:
+    """Return the id of the author of a message, as in Telegram's exports; empty for one who is hidden or a channel."""
+    if _find_author(message):
+        author = message["forward_origin"].get("sender_user") or {}
+    else:
+        author = {} if message.get("sender_chat") else message["from"]
+    return f"user{author['id']}" if author else ""
 
 
 def _find_topic(message: Mapping[str, Any]) -> int | None:

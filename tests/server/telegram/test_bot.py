@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from everthread.server.messaging import conversation
 from everthread.server.telegram import polling
 from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.bank_file import file_name
-from everthread.types import now
+from everthread.types import Filter, now
 from server.telegram.bots import RunningBot, run_bot
 
 ENGLISH = load_wording()
@@ -43,6 +44,28 @@ def test_a_forwarded_message_is_stored_as_one_of_its_author(nemo: RunningBot) ->
     nemo.telegram.wait_for_reply("Lisbon suits her.")
     assert nemo.lines() == ["Zoe: I am allergic to nuts.", "Nemo: Lisbon suits her."]
     assert next(nemo.get_memory().lines()).metadata == {"forwarded_by": "Ann"}
+
+
+def test_a_forwarded_message_is_that_of_its_author_and_not_of_another_person_of_the_name(nemo: RunningBot) -> None:
+    nemo.invite(GROUP)
+    other = {**BEN, "first_name": ANN["first_name"], "last_name": ANN.get("last_name", "")}
+    carl = {"id": 99, "is_bot": False, "first_name": "Carl"}
+    said = Filter(role="user")
+
+    def is_stored(text: str) -> bool:
+        return text in [line.text for line in nemo.get_memory(GROUP).lines(said)]
+
+    for sender, text, more in (
+        (ANN, "I live in Porto.", {}),
+        (other, "I live in Graz.", {}),
+        (carl, "I am allergic to nuts.", {"forward_origin": {"type": "user", "sender_user": other}}),
+    ):
+        nemo.telegram.write(f"@ever_bot {text}", GROUP, sender, **more)
+        nemo.telegram.wait_for_reply("Lisbon suits her.", GROUP)
+        nemo.telegram.wait(partial(is_stored, text))
+    porto, graz, nuts = nemo.get_memory(GROUP).lines(said)
+    assert porto.speaker != graz.speaker == nuts.speaker
+    assert nuts.metadata["forwarded_by"] == "Carl"
 
 
 def test_a_forwarded_message_confirms_nothing(nemo: RunningBot) -> None:
