@@ -6,15 +6,23 @@ so that a line is stored whatever happens to its vector.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread.common.tracing import traced
 from everthread.embedders.base import Embedder
 from everthread.embedders.token_vectors import QuestionTokens, gives_tokens
 from everthread.errors import EmbedderUnavailable, ModelError, raised_as
 from everthread.types import TokenCodes, Vector, Vectors
+
+log = logging.getLogger("everthread")
+
+Floats = TypeVar("Floats", bound=npt.NDArray[np.floating[Any]])
 
 UNIT_TOLERANCE = 1e-2  # vectors that were rounded to half precision or to bytes are not scaled again
 MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 vectors of a line, which has up to 32 pieces
@@ -41,8 +49,9 @@ def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[V
     if not gives_tokens(embedder):
         return embed_texts(embedder, texts), []
     with raised_as(EmbedderUnavailable, embedder.name):
-        vectors, codes = embedder.embed_with_tokens(texts)
-    return _check_texts(embedder, np.asarray(vectors, np.float32), len(texts)), codes
+        given, codes = embedder.embed_with_tokens(texts)
+        vectors = np.asarray(given, np.float32)
+    return _check_texts(embedder, vectors, len(texts)), codes
 
 
 def _check_texts(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
@@ -56,7 +65,7 @@ def _check_texts(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
             "or use another embedder"
         )
     _check_finite(embedder, vectors)
-    return _scale_to_unit(vectors.reshape(count, per_text, vectors.shape[-1]))
+    return _scale(embedder, vectors.reshape(count, per_text, vectors.shape[-1]))
 
 
 def embed_question(embedder: Embedder, text: str) -> Vector:
@@ -80,8 +89,9 @@ def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, Q
     if not gives_tokens(embedder):
         return embed_question(embedder, text), None
     with raised_as(EmbedderUnavailable, embedder.name):
-        vector, tokens = embedder.embed_query_with_tokens(text)
-    return _check_question(embedder, np.asarray(vector, np.float32)), tokens
+        given, tokens = embedder.embed_query_with_tokens(text)
+        vector = np.asarray(given, np.float32)
+    return _check_question(embedder, vector), tokens
 
 
 def _check_question(embedder: Embedder, vector: Vector) -> Vector:
@@ -92,19 +102,36 @@ def _check_question(embedder: Embedder, vector: Vector) -> Vector:
             "(vectors, dimensions). Correct its `embed_query`, or use another embedder"
         )
     _check_finite(embedder, vector)
-    vector = _scale_to_unit(vector)
+    vector = _scale(embedder, vector)
     return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
 
 
-def _scale_to_unit(vectors: Vectors) -> Vectors:
+def _scale(embedder: Embedder, vectors: Vectors) -> Vectors:
+    """Return vectors of unit length, and warn if an embedder returns others: earlier versions have stored these."""
+    scaled = scale_to_unit(vectors)
+    if scaled is not vectors:
+        _warn_of_scaling(embedder.name)
+    return scaled
+
+
+@cache
+def _warn_of_scaling(name: str) -> None:
+    log.warning(
+        "vectors of %s are scaled to unit length; those of lines that it has embedded before version 0.2 are not: give "
+        "it another name and run reindex, if there are any",
+        name,
+    )
+
+
+def scale_to_unit(vectors: Floats) -> Floats:
     """Return vectors (…, D) of unit length, since a dot product is taken for their cosine; zeros stay zeros.
 
     Vectors that have it are returned as they are, so that an embedder's numbers don't change in the last bit.
     """
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)  # (…, 1)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=-1, keepdims=True)  # (…, 1); of large ones, too
     if np.all(np.abs(lengths - 1) < UNIT_TOLERANCE):
         return vectors
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+    return cast("Floats", (vectors / np.where(lengths > 0, lengths, 1)).astype(vectors.dtype))
 
 
 def max_cosines(vectors: Vectors, question: Vector) -> Vector:

@@ -216,7 +216,8 @@ class LineWriter:
             with raised_as(ModelError, f"recipe {recipe.name}"):
                 recipe.update(self._reader)
         except EverthreadError as error:
-            log.warning("recipe %s could not update its units yet: %s", recipe.name, error)
+            cause = error.__cause__  # a recipe's own error, whose place its author has to find
+            log.warning("recipe %s could not update its units yet: %s", recipe.name, error, exc_info=cause)
 
 
 def _positions_among_new(known: Sequence[Line | None], corrects: Mapping[int, int]) -> dict[int, int]:

@@ -16,7 +16,7 @@ from everthread.common.fork_safety import Lock
 from everthread.common.installation import extra_command
 from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import CosineCalibration, measure_calibration
-from everthread.embedders.shapes import embed_question
+from everthread.embedders.shapes import embed_question, scale_to_unit
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import add_signal, judged_text, sort_by_signal
@@ -264,7 +264,7 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> Floats:
         raise ModelError(
             f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts, or not finite ones"
         )
-    return vectors if vectors.ndim == 3 else vectors[:, None]
+    return scale_to_unit(vectors if vectors.ndim == 3 else vectors[:, None])
 
 
 def _embed_query(embedder: Embedder, query: str, dim: int) -> Floats:
@@ -274,7 +274,7 @@ def _embed_query(embedder: Embedder, query: str, dim: int) -> Floats:
         raise ModelError(
             f"{embedder.name} returned a vector of shape {vectors.shape} for a query, or one that is not finite"
         )
-    return vectors.reshape(1, -1, dim)
+    return scale_to_unit(vectors.reshape(1, -1, dim))
 
 
 def _cosines(ones: Floats, others: Floats) -> Floats:

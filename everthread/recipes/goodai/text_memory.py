@@ -24,6 +24,7 @@ import numpy as np
 
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
+from everthread.embedders.shapes import scale_to_unit
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, raised_as
 from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, cutting, matching, tokenizers
@@ -412,7 +413,7 @@ class TextMemory:
                     f"{embedder.name} returned vectors of shape {vectors.shape} for {len(ids)} texts; expected "
                     "(texts, dimensions) or (texts, vectors per text, dimensions)"
                 )
-            self._vectors.put(ids, vectors.reshape(len(ids), -1, vectors.shape[-1]))
+            self._vectors.put(ids, scale_to_unit(vectors.reshape(len(ids), -1, vectors.shape[-1])))
             for id in ids:
                 del self._waiting[id]
 
@@ -456,7 +457,7 @@ class TextMemory:
         question = find_question(query) if self._question_vector and not is_rewritten else query
         texts = [query] if question in ("", query.strip()) else [query, question]
         with raised_as(EmbedderUnavailable, embedder.name):
-            return np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts])
+            return scale_to_unit(np.vstack([_as_matrix(embedder.embed_query(text)) for text in texts]))
 
     def _search_words(self, query: str) -> Iterable[tuple[int, float | None, float]]:
         for id in self._queue.ids():

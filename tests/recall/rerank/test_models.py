@@ -125,7 +125,7 @@ def test_invalid_vectors_raise_a_model_error(reranker: Any, vectors: dict[str, A
 
 
 def test_the_nearest_pair_of_several_vectors_determines_the_score() -> None:
-    several = Table(问=((1, 0), (0, 1)), 早=((0.6, 0.8), (0, 0)), 晚=((0.5, 0), (0.1, 0.5)))
+    several = Table(问=((1, 0), (0, 1)), 早=((0.6, 0.8), (0, 0)), 晚=((0.5, -(0.75**0.5)), (-0.8, -0.6)))
     assert EmbedderMatch(several).score("问", ["早", "晚"]) == pytest.approx([0.8, 0.5])
     assert seqs(MMR(several).rerank("问", hits("晚", "早"))) == [2, 1]
 
