@@ -50,9 +50,7 @@ def add(ctx: click.Context, /, name: str, administrator: bool, bank: tuple[str, 
     """Create an account. It owns the bank of its name and all below it: nora, nora/captain-vey."""
     with _open(ctx) as (store, people):
         password = None if no_password else _ask_password()
-        account = people.create(
-            name, password, is_administrator=administrator, banks=bank, existing_banks=store.banks()
-        )
+        account = people.create(name, password, is_administrator=administrator, banks=bank, taken_banks=store.banks())
     click.echo(f"created {account.name}, with the banks {_banks(account)}")
 
 

@@ -84,7 +84,7 @@ class AccountStore:
         *,
         is_administrator: bool = False,
         banks: Sequence[str] = (),
-        existing_banks: Iterable[str] = (),
+        taken_banks: Iterable[str] = (),
     ) -> Account:
         """Create an account.
 
@@ -93,15 +93,15 @@ class AccountStore:
             password_hash: None for a person who signs in without a password.
             is_administrator: whether it may change accounts and the server.
             banks: further banks to give it.
-            existing_banks: of the store. One of the account's name must be among `banks`, so that it is given on
-                purpose; so must one of `SHARED_BANKS`, whether it exists or not.
+            taken_banks: banks of the store, and those that keys name. One of the account's name must be among `banks`,
+                so that it is given on purpose; so must one of `SHARED_BANKS`, whether it exists or not.
 
         Raises:
             BadInput: for an invalid or existing name, or banks that belong to another account.
         """
         name = normalize_name(name)
         given = [check_bank_id(bank) for bank in banks]
-        for bank in (*SHARED_BANKS, *existing_banks):
+        for bank in (*SHARED_BANKS, *taken_banks):
             if covers(name, bank) and not any(covers(each, bank) for each in given):
                 what = (
                     "the bank {!r} is for what others say"

@@ -77,7 +77,7 @@ class PeopleDirectory:
         *,
         is_administrator: bool = False,
         banks: Sequence[str] = (),
-        existing_banks: Iterable[str] = (),
+        taken_banks: Iterable[str] = (),
     ) -> Account:
         """Create an account; see `AccountStore.create`. password: None for one that signs in without a password."""
         account = self.accounts.create(
@@ -85,7 +85,7 @@ class PeopleDirectory:
             None if password is None else self.passwords.hash(password),
             is_administrator=is_administrator,
             banks=banks,
-            existing_banks=existing_banks,
+            taken_banks=taken_banks,
         )
         _audit("account created", account.name)
         return account

@@ -116,7 +116,7 @@ class OpenIDSignIn:
         banks = self._banks()
         for name in propose_names(identity):
             try:
-                account = self._people.create(name, None, existing_banks=banks)
+                account = self._people.create(name, None, taken_banks=banks)
                 break
             except BadInput:  # the name is taken, or a bank of that name
                 continue

@@ -85,7 +85,7 @@ class TrustedHeader:
 
     def _create(self, name: str) -> Account:
         try:
-            return self._people.create(name, None, existing_banks=self._banks())
+            return self._people.create(name, None, taken_banks=self._banks())
         except BadInput as error:
             log.warning("an account could not be created: %s", error)
             detail = "no account could be created for you; ask an administrator of this server"

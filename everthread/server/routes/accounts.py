@@ -87,7 +87,7 @@ async def create_account(services: AdministrationServices, people: People, body:
             body.password.get_secret_value() if body.password else None,
             is_administrator=body.administrator,
             banks=body.banks,
-            existing_banks=services.store.banks(),
+            taken_banks=services.store.banks(),
         )
 
     account = await run_sync(create, limiter=HASHING)

@@ -77,8 +77,8 @@ def test_no_bank_belongs_to_two_accounts(accounts: AccountStore) -> None:
 def test_a_bank_that_exists_is_given_only_on_purpose(accounts: AccountStore) -> None:
     for existing in (["nora"], ["alice", "nora/ever"]):
         with pytest.raises(BadInput, match="there is a bank 'nora"):
-            accounts.create("nora", None, existing_banks=existing)
-    assert accounts.create("nora", None, banks=["nora"], existing_banks=["nora/ever", "norax"]).banks == ("nora",)
+            accounts.create("nora", None, taken_banks=existing)
+    assert accounts.create("nora", None, banks=["nora"], taken_banks=["nora/ever", "norax"]).banks == ("nora",)
 
 
 @pytest.mark.parametrize("name", ["default", "mem0", "sms", "Telegram"])
