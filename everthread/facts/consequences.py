@@ -62,7 +62,10 @@ def _end_with(statement: Statement, names: Names, stated: Set[tuple[str, str]]) 
         ended += ["occupation"] if any(_share_stem(one, other) for one in employers for other in work) else []
         yield from (replace(statement, attribute=name, value="") for name in ended if (subject, name) not in stated)
     if attribute == "partner":
-        partners = {subject, *([statement.value] if statement.value else names.find_partners(subject))}
+        known = names.find_partners(subject)
+        if statement.value and known and statement.value not in known:  # an earlier partner
+            return
+        partners = {subject, *([statement.value] if statement.value else known)}
         for name, status in _list_statuses(partners, names, stated):
             if _STAGES.get(status) == _ENGAGED:
                 yield replace(statement, subject=name, attribute="status", value=status)
@@ -71,8 +74,8 @@ def _end_with(statement: Statement, names: Names, stated: Set[tuple[str, str]]) 
 def _share_stem(one: str, other: str) -> bool:
     """Return whether a workplace and the work there are named alike: "bakery" and "baker"."""
     length = STEM_CHARS if one.isascii() else STEM_IDEOGRAPHS
-    stems = {word[:length] for word in one.split() if len(word) >= length}
-    return any(word[:length] in stems for word in other.split())
+    stem = one.split()[-1][:length]  # of the last word: "Datadog" names no "data scientist"
+    return len(stem) == length and other.split()[-1].startswith(stem)
 
 
 def _end_earlier_stages(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:

@@ -169,6 +169,7 @@ STATED_ALONE = {
 }
 
 UNCHANGED = [
+    ("My favourite colour is blue", "My favourite colour isn't blue, it's complicated."),
     ("I live in Bergen", "It's Oslo, not Bergen, that has the opera"),
     ("I live in Bergen", "Actually it's Tuesday, not Monday."),
     ("I have a dog", "I never had a dog like that"),
@@ -361,6 +362,11 @@ def test_a_line_about_a_change_states_a_value_whatever_it_was_before(text: str, 
 @pytest.mark.parametrize("lines", UNCHANGED)
 def test_what_only_sounds_like_a_change_states_nothing(lines: tuple[str, str]) -> None:
     assert read_later(*lines) == set()
+
+
+def test_the_end_of_something_else_ends_nothing_beside_it() -> None:
+    assert "- occupation | " not in read_later("I'm a data scientist at Siemens", "I left Datadog")
+    assert not any("engaged" in each for each in read_later("My partner is Ben. I'm engaged.", "I broke up with Tom"))
 
 
 def test_nothing_ends_that_was_never_stated() -> None:

@@ -97,6 +97,7 @@ UNCHANGED = {
         ("Ich habe einen Hund", "ich hab heute keinen Hund dabei"),
         ("Ich bin Lehrerin", "ich bin nicht nur Lehrerin"),
         ("Ich bin Lehrerin", "ich bin keine Lehrerin, die schreit"),
+        ("Meine Lieblingsfarbe ist Blau", "Meine Lieblingsfarbe ist nicht Blau, es ist kompliziert."),
     ],
     "es": [
         ("Vivo en Valencia", "no vivo en Valencia por gusto"),
@@ -113,6 +114,9 @@ UNCHANGED = {
         ("我养了一只猫", "我没有猫粮了"),
         ("我对花生过敏", "不是花生酱，是花生油"),
         ("我是护士", "我不是护士长"),
+        ("我在华为工作", "不是华为，是我老公的手机"),
+        ("我住在杭州", "不是杭州，是苏州下雨"),
+        ("我最喜欢的颜色是蓝色", "我最喜欢的颜色不是蓝色，是秘密"),
     ],
 }
 
