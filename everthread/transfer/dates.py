@@ -89,14 +89,15 @@ def find_order(dates: Collection[str]) -> str | None:
     Returns:
         None if several orders fit or none does, or if each date is clear in itself.
     """
-    if all(map(_is_clear, dates)):
+    if all(map(is_clear, dates)):
         return None
     latest = now() + timedelta(days=1)  # another zone may be a day ahead
     fitting = [order for order in DATE_ORDERS if all(_fits(date, order, latest) for date in dates)]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _is_clear(date: str) -> bool:
+def is_clear(date: str) -> bool:
+    """Return whether a date needs no order of day, month and year."""
     try:
         return bool(parse_moment(date))
     except ValueError:

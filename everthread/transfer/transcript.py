@@ -44,6 +44,7 @@ from everthread.transfer.dates import (
     MAX_DATE_CHARS,
     find_order,
     has_ambiguous_form,
+    is_clear,
     looks_like_date,
     parse_clock,
     parse_moment,
@@ -153,10 +154,11 @@ def _find_ambiguous_date(text: str) -> str | None:
         return None
     for line in (text, *(style(text) for style in STYLES_WITH_TIME)):
         stamped = _WITH_STAMP.fullmatch(line or "")
-        if stamped and looks_like_date(stamped["stamp"]):
-            return stamped["stamp"]
+        if stamped and _MESSAGE.fullmatch(stamped["rest"]) and looks_like_date(stamped["stamp"]):
+            return None if is_clear(stamped["stamp"]) else stamped["stamp"]
     header = text.strip(_DATE_DECORATION)
-    return header if looks_like_date(header) else None
+    is_header = _HAS_FULL_YEAR.search(header) and looks_like_date(header)
+    return header if is_header and not is_clear(header) else None
 
 
 def _read_file(
@@ -216,11 +218,18 @@ class _Clock:
 
     def parse_header(self, text: str) -> datetime | None:
         """Return the time of a line that is only a date; None for another line."""
-        order = self.order if _HAS_FULL_YEAR.search(text) else None  # "5/6/24" alone may be part of a message
+        date = text.strip(_DATE_DECORATION)
         try:
-            return None if text.isdigit() else parse_moment(text.strip(_DATE_DECORATION), self.tz, order)
+            if text.isdigit():
+                return None
+            # "5/6/24" alone may be part of a message.
+            return self._parse(date) if _HAS_FULL_YEAR.search(date) else parse_moment(date, self.tz)
         except ValueError:
             return None
+
+    def _parse(self, text: str) -> datetime:
+        """Parse a date, in the file's order only if it needs one. Raises ValueError."""
+        return parse_moment(text, self.tz, None if is_clear(text) else self.order)
 
     def parse_stamp(self, text: str) -> datetime | None:
         """Return the time in brackets; None if the text is not a time.
@@ -229,7 +238,7 @@ class _Clock:
             ValueError: it is a time of day without a known date.
         """
         try:
-            return parse_moment(text, self.tz, self.order)
+            return self._parse(text)
         except ValueError:
             pass
         try:

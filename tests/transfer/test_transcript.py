@@ -230,6 +230,12 @@ def test_another_date_of_the_file_shows_whether_the_day_or_the_month_comes_first
     assert f"{second.said_at:%d %B}" == "25 June"
 
 
+@pytest.mark.parametrize("quoted", ["05/25/24", "[05/25/2024 11:00] https://example.org/door"])
+def test_a_date_in_a_message_changes_no_clear_date(tmp_path: Path, quoted: str) -> None:
+    first, _ = read(write_text(tmp_path, f"06.05.2024\nAnn: I got it by\n{quoted}\nBob: ok\n"))
+    assert (first.said_at, first.text) == (at(6), f"I got it by\n{quoted}")
+
+
 @pytest.mark.parametrize("text", ["[05/06/2024 10:22] Mia: hi", "[05/06/24 10:22] Mia: hi", "05/06/2024\nMia: hi"])
 def test_an_ambiguous_date_needs_its_order(tmp_path: Path, text: str) -> None:
     path = write_text(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n")

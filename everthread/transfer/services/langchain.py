@@ -142,7 +142,7 @@ def _read_content(data: Record, skipped: Counter[str]) -> str:
 def _is_history(file: ExportFile) -> bool:
     head = file.head
     rows = head if isinstance(head, list) and not any(map(_is_state, head)) else _find_rows(_first_state(head))
-    return any(_is_message(get_record(row)) for row in rows)
+    return not file.has_rows and any(_is_message(get_record(row)) for row in rows)
 
 
 def _first_state(head: object) -> object:
@@ -152,4 +152,6 @@ def _first_state(head: object) -> object:
 def _is_message(row: Record) -> bool:
     if get_record(row, "data"):
         return bool(get_text(row, "type")) and "content" in get_record(row, "data")
-    return _read_type(row) in _TYPES and "content" in _get_fields(row)
+    kind = _read_type(row)
+    is_of_others = "messages" in row or ("role" in row and kind != "chat")
+    return kind in _TYPES and "content" in _get_fields(row) and not is_of_others

@@ -29,6 +29,7 @@ _LISTED_KINDS = {  # by the type in a list of the API
     "approval_request_message": "calls of tools",
     "tool_return_message": "results of tools",
 }
+_LISTED = frozenset(("user_message", "assistant_message", *_LISTED_KINDS))
 _SEND = "send_message"
 
 
@@ -190,4 +191,4 @@ def _is_agent_file(file: ExportFile) -> bool:
 def _is_list(file: ExportFile) -> bool:
     head = file.head
     rows = head if isinstance(head, list) else get_list(get_record(head), "messages")
-    return any({"message_type", "id"} <= get_record(row).keys() for row in rows)
+    return any("id" in row and get_text(row, "message_type") in _LISTED for row in map(get_record, rows))

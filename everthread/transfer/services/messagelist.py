@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import PurePosixPath
 
@@ -28,6 +29,7 @@ from everthread.transfer.services.fields import (
     parse_iso,
     parse_recent_epoch,
 )
+from everthread.transfer.services.registry import is_of_others
 from everthread.transfer.transcript_styles import is_person
 
 _LISTS = ("conversations", "chats", "threads", "sessions", "dialogues", "dialogs")
@@ -43,20 +45,22 @@ _IDS = ("id", "uuid", "session_id", "conversation_id", "chat_id", "dialogue_id",
 _OF_OTHERS = frozenset(  # in messages of services that have a reader, of chat APIs and of the format `jsonl`
     (
         *("role", "from_id", "isCreatedByUser", "is_user", "timestamp_ms", "senderName", "author_id", "event_id"),
-        *("chat_messages", "mes", "parent_message_uuid", "thread_ts", "message_type", "sticker"),
+        *("chat_messages", "mes", "parent_message_uuid", "thread_ts", "message_type", "sticker", "bot_id", "subtype"),
     )
 )
-_OF_ROWS = frozenset(("speaker", "said_at", "key"))  # in rows of the format `jsonl`
+_OF_ROWS = frozenset(  # in rows of the format `jsonl`
+    ("speaker", "name", "said_at", "key", "session", "ref", "retracted_at", "metadata")
+)
 
 
 def recognises(export: Export) -> bool:
     """Return whether there is a list of messages with senders."""
-    return any(_has_rows(file) or _find_list(file) is not None for file in export.files)
+    return any(map(_is_own, export.files))
 
 
 def read(export: Export, options: ReadOptions) -> Iterator[Entry]:
     """Yield the conversations of all files."""
-    for file in export.files:
+    for file in filter(_is_own, export.files):
         stem = PurePosixPath(file.name).stem
         if _has_rows(file):
             yield build_conversation([value for _, value in file.rows()], stem, options.tz)
@@ -103,15 +107,27 @@ def _read_file(file: ExportFile, path: str, stem: str, tz: tzinfo) -> Iterator[E
     """Yield the conversations of a file, whose list is at a path; see `_find_list`."""
     is_list = bool(path) or _is_conversation(get_record(file.first_values[0]))
     values = file.items(path) if is_list and (path or isinstance(file.head, list)) else iter([file.load()])
+    used = Counter[str]()
     for number, value in enumerate(values, 1):
         try:
-            yield build_conversation(value, stem, tz)
+            conversation = build_conversation(value, stem, tz)
         except BadFile as error:
             yield BrokenConversation(f"conversation {number} of {file.name}", str(error))
+            continue
+        used[conversation.id] += 1
+        if (count := used[conversation.id]) > 1:  # another one with the same title or beginning
+            conversation = replace(conversation, id=f"{conversation.id}-{count}", namespace=None)
+        yield conversation
+
+
+def _is_own(file: ExportFile) -> bool:
+    """Return whether a file has a list of messages, and no reader of a service takes it."""
+    return (_has_rows(file) or _find_list(file) is not None) and not is_of_others(file, "messagelist")
 
 
 def _has_rows(file: ExportFile) -> bool:
-    return file.has_rows and _is_message(file.head) and _OF_ROWS.isdisjoint(get_record(file.head))
+    head = get_record(file.head)
+    return file.has_rows and "sender" in head and _is_message(head) and _OF_ROWS.isdisjoint(head)
 
 
 def _find_list(file: ExportFile) -> str | None:

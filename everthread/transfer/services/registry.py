@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from everthread.transfer.services.conversation import Entry, ReadOptions
-from everthread.transfer.services.export import Export
+from everthread.transfer.services.export import Export, ExportFile
 
 SERVICES = {  # the module of each service, and the service's name
     "chatgpt": "ChatGPT",
@@ -96,6 +96,12 @@ def load_reader(service: str) -> ServiceReader:
 def find_services(export: Export) -> list[str]:
     """Return the services of which an export has files."""
     return [service for service in SERVICES if load_reader(service).recognises(export)]
+
+
+def is_of_others(file: ExportFile, service: str) -> bool:
+    """Return whether a file is of another service than this one."""
+    alone, others = Export([file]), (other for other in SERVICES if other != service)
+    return any(load_reader(other).recognises(alone) for other in others)
 
 
 def may_have_texts(services: Collection[str]) -> bool:

@@ -96,3 +96,36 @@ def test_named_texts_without_a_time_are_no_messages(tmp_path: Path) -> None:
         check_file(tmp_path / "files.json")
     talk = [{"name": "Ann", "content": "Which door?", "time": "2024-05-06 18:05"}]
     assert shown(check(tmp_path, talk)) == SHOWN[:1]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"sender": "human", "text": "Hi"}, {"sender": "assistant", "text": "ok"}],
+        [{"role": "user", "type": "human", "content": "Hi"}, {"role": "assistant", "type": "ai", "content": "ok"}],
+        [
+            {"id": "1", "message_type": "text", "role": "user", "content": "Hi"},
+            {"id": "2", "message_type": "text", "role": "assistant", "content": "ok"},
+        ],
+    ],
+    ids=["chatlist", "beside a role", "of another type"],
+)
+def test_files_of_other_readers_stay_theirs(tmp_path: Path, messages: list[dict[str, str]]) -> None:
+    (tmp_path / "talk.json").write_text(json.dumps([{"title": "T", "messages": messages}]), encoding="utf-8")
+    source = check_file(tmp_path / "talk.json")
+    assert source.contents.services == ("other chat programs",)
+    assert [(line.role, line.text) for line in source.read()] == [("user", "Hi"), ("assistant", "ok")]
+
+
+def test_rows_of_the_own_format_stay_so(tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text('{"text": "Hi", "author": "web", "session": "a"}\n', encoding="utf-8")
+    (line,) = check_file(tmp_path / "talk.jsonl").read()
+    assert (line.session, line.role) == ("a", "user")
+
+
+def test_two_conversations_that_begin_alike_are_two(tmp_path: Path) -> None:
+    more = {**BOB, "text": "The blue one."}
+    source = check(tmp_path, [{"messages": [ANN, BOB]}, {"messages": [ANN, more]}])
+    assert len({line.session for line in source.read()}) == 2
+    with Memory.open("nora", store=tmp_path / "banks", embedder="hash") as memory:
+        assert [import_lines(memory, source)["added"] for _ in range(2)] == [4, 0]
