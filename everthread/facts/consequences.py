@@ -74,8 +74,9 @@ def _end_with(statement: Statement, names: Names, stated: Set[tuple[str, str]]) 
 def _share_stem(one: str, other: str) -> bool:
     """Return whether a workplace and the work there are named alike: "bakery" and "baker"."""
     length = STEM_CHARS if one.isascii() else STEM_IDEOGRAPHS
-    stem = one.split()[-1][:length]  # of the last word: "Datadog" names no "data scientist"
-    return len(stem) == length and other.split()[-1].startswith(stem)
+    # Of the last words: "Datadog" names no "data scientist".
+    stem, work = one.rpartition(" ")[2][:length], other.rpartition(" ")[2]
+    return len(stem) == length and work.startswith(stem)
 
 
 def _end_earlier_stages(statement: Statement, names: Names, stated: Set[tuple[str, str]]) -> Iterator[Statement]:
