@@ -64,7 +64,7 @@ def _check_seqs(seq: Any, bank: str) -> list[int]:
 
 
 def find_lines(store: Store, bank: str, scope: Scope, name: ScopeName) -> list[Line]:
-    """Return the lines that `forget` would delete, retracted ones and other versions included: all but a bank's."""
+    """Return what `forget` would delete of a line, a session or a speaker: also retracted lines and other versions."""
     if name is not None and not isinstance(name, str):
         return read_recorded(store, bank, find_versions(store, bank, name))
     where = Filter(session=name) if scope == "session" else Filter(speaker=name)
