@@ -21,10 +21,10 @@ def words(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def say(*blocks: Any, reason: str = "end_turn") -> Answer:
+def say(*blocks: Any, reason: str = "end_turn", id: str = "msg_1") -> Answer:
     """Return a behaviour that answers with these blocks, streamed if the client wants it; a text is a block."""
     content = [words(block) if isinstance(block, str) else block for block in blocks]
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1", "stop_sequence": None}
+    head = {"id": id, "type": "message", "role": "assistant", "model": "m-1", "stop_sequence": None}
 
     def answer(request: Request) -> Raw:
         if not (request.body or {}).get("stream"):

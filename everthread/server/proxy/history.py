@@ -152,7 +152,7 @@ def find_turn(entries: list[Entry], metadata: Metadata) -> PersonTurn | None:
 
 def find_continued_reply(entries: Sequence[Entry]) -> list[ChatMessage] | None:
     """Return the messages with words if the last is the assistant's, which the reply continues; else None."""
-    if not entries[-1].begins_reply:
+    if not entries or not entries[-1].begins_reply:
         return None
     return list(_read_messages(entries, {}))
 

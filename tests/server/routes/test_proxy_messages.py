@@ -137,6 +137,59 @@ def test_memories_keep_their_place_while_the_client_calls_tools(messages: Proxy)
     ]
 
 
+def test_in_a_thread_only_the_new_messages_are_sent_and_the_conversation_is_one_session(messages: Proxy) -> None:
+    messages.upstream.behaviours[:] = [say("How nice.", id="msg_1"), say("In Lisbon.", id="msg_2"), say("One.")]
+    post(messages, user("Hello."), user(FACT), thread={"type": "create"})
+    other = post(messages, user("Tell me a joke."), thread={"type": "continue", "previous_message_id": "msg_unknown"})
+    post(messages, user(QUESTION), thread={"type": "continue", "previous_message_id": "msg_1"})
+    (newest,) = sent(messages)
+    assert newest == user(QUESTION)
+    by_session = {
+        line.session: [each.text for each in messages.lines if each.session == line.session] for line in messages.lines
+    }
+    assert list(by_session.values()) == [
+        ["Hello.", FACT, "How nice.", QUESTION, "One."],
+        ["Tell me a joke.", "In Lisbon."],
+    ]
+    assert other.headers["x-everthread-session"] in by_session
+
+
+def test_the_clients_tool_runner_has_its_last_reply_stored(messages: Proxy) -> None:
+    import anthropic
+
+    def look_up(who: str) -> str:
+        """Look a person up."""
+        return f"{who} lives in Lisbon."
+
+    call = {**CALL, "name": "look_up"}
+    messages.upstream.behaviours[:] = [
+        say("Let me see.", call, reason="tool_use", id="msg_1"),
+        say({**call, "id": "t2"}, reason="tool_use", id="msg_2"),
+        say("She lives in Lisbon.", id="msg_3"),
+    ]
+    with connect(messages) as client:
+        runner = client.beta.messages.tool_runner(
+            model=f"m@{messages.bank}", max_tokens=100, tools=[anthropic.beta_tool(look_up)], messages=[user(QUESTION)]
+        )
+        runner.until_done()
+    assert messages.upstream.bodies[-1]["thread"] == {"type": "continue", "previous_message_id": "msg_2"}
+    assert messages.texts == [QUESTION, "She lives in Lisbon."]
+
+
+def test_a_turn_that_the_upstream_paused_in_a_thread_is_resumed_without_a_message(messages: Proxy) -> None:
+    messages.upstream.behaviours[:] = [say("Searching.", reason="pause_turn", id="msg_1"), say("It is in Lisbon.")]
+    post(messages, user(QUESTION), thread={"type": "create"})
+    post(messages, thread={"type": "continue", "previous_message_id": "msg_1"})
+    assert messages.texts == [QUESTION, "It is in Lisbon."]
+
+
+def test_without_a_thread_no_id_is_kept_and_an_empty_request_is_passed_on(messages: Proxy) -> None:
+    post(messages, user(FACT))
+    assert "response" not in messages.lines[-1].metadata
+    assert post(messages).json()["content"] == [words("Hello there.")]
+    assert messages.texts == [FACT, "Hello there."]
+
+
 def test_errors_of_the_upstream_reach_the_client(messages: Proxy) -> None:
     import anthropic
 

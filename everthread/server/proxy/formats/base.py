@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -104,6 +104,22 @@ class ModelRequest(ABC):
         """The messages, as far as the memory needs them."""
         return join_results([self.read_entry(message) for message in self.messages])
 
+    @property
+    def upstream_has_history(self) -> bool:
+        """True if the request leaves out what was said before."""
+        return False
+
+    @property
+    def continued_response(self) -> str:
+        """The id of the response that the request continues, if the upstream has the history; else empty."""
+        return ""
+
+    @property
+    def continues_turn(self) -> bool:
+        """True if the request, which leaves out the history, has nothing new of the person: only results of tools."""
+        has_results = any(entry.role == "result" for entry in self.entries)
+        return has_results and all(entry.continues_turn or entry.role == "instruction" for entry in self.entries)
+
     def locate_message(self, index: int) -> Span:
         """Find the position of a message: from the end of the list, because it is usually the last."""
         end = self._history.end
@@ -174,4 +190,9 @@ class ModelRequest(ABC):
             metadata: of each message.
         """
         is_task = is_task_instruction(read_content(self.get(self.instructions_field))[0])
-        return None if is_task else find_turn(self.entries, metadata)
+        turn = None if is_task else find_turn(self.entries, metadata)
+        if not self.upstream_has_history:
+            return turn
+        if self.continues_turn:
+            turn = PersonTurn([], 0, continues=True)
+        return None if turn is None else replace(turn, upstream_has_history=True, response=self.continued_response)

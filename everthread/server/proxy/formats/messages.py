@@ -1,7 +1,8 @@
 """Requests of Anthropic's Messages API, and the replies in their answers.
 
 Sources: Anthropic's API reference, "Create a Message", "Count tokens in a Message", "Streaming Messages" and
-"Mid-conversation system messages"; LLM gateway protocol of Claude Code, for what that client sends.
+"Mid-conversation system messages"; Anthropic's SDK for Python, `BetaMessageThreadParam`, for threads, in which the
+upstream has the history; LLM gateway protocol of Claude Code, for what that client sends.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from everthread.hooks.transcript import extract_said, is_by_program
-from everthread.server.proxy.content import insert_part, read_text
+from everthread.server.proxy.content import insert_part, read_id, read_text
 from everthread.server.proxy.formats.base import ModelRequest
 from everthread.server.proxy.history import Entry, PersonTurn
 from everthread.server.proxy.memory_block import BlockRole, without_block
@@ -27,8 +28,14 @@ MAX_PROBE_TOKENS = 1  # a request for so few tests the server, or fills its cach
 class MessagesReply(Reply):
     """The words of a message: those of its text blocks."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_in_thread: bool = False) -> None:
+        """Begin without words.
+
+        Args:
+            is_in_thread: whether later requests may continue the message by its id.
+        """
         super().__init__()
+        self._is_in_thread = is_in_thread
         self._gap = ""  # before the next text block
 
     def add(self, event: object) -> None:
@@ -56,6 +63,7 @@ class MessagesReply(Reply):
         if not isinstance(message, dict):
             return
         self.model = read_text(message.get("model")) or self.model
+        self.response_id = read_id(message.get("id")) if self._is_in_thread else ""
         content = message.get("content")
         for block in content if isinstance(content, list) else []:
             self._add_block(block)
@@ -82,7 +90,33 @@ class MessagesRequest(ModelRequest):
 
     instructions_field: ClassVar[str] = "system"
     block_roles: ClassVar[tuple[BlockRole, ...]] = ("user-prefix",)
+    may_be_empty: ClassVar[bool] = True  # in a thread, to resume a turn that the upstream has paused
     reply_type: ClassVar[type[Reply]] = MessagesReply
+
+    @property
+    def upstream_has_history(self) -> bool:
+        """True if the request continues a thread, with the new messages only."""
+        return bool(self.continued_response)
+
+    @property
+    def continued_response(self) -> str:
+        """The id of the message that the request continues, in a thread; else empty."""
+        return read_id(self._thread.get("previous_message_id"))
+
+    @property
+    def continues_turn(self) -> bool:
+        """True if the request has only results of tools, or nothing. See `ModelRequest`."""
+        return not self.entries or super().continues_turn
+
+    @cached_property
+    def _thread(self) -> dict[str, Any]:
+        """The thread that the request creates or continues; empty without one."""
+        thread = self.get("thread")
+        return thread if isinstance(thread, dict) else {}
+
+    def open_reply(self) -> Reply:
+        """Return a reply without words, to which an answer is added as it is read."""
+        return MessagesReply(is_in_thread=bool(self._thread))
 
     def read_entry(self, message: dict[str, Any]) -> Entry:
         """Read a message."""

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from everthread.server.proxy.content import insert_block, read_content, read_id, read_text, write_part
 from everthread.server.proxy.formats.base import ModelRequest
-from everthread.server.proxy.history import Entry, EntryRole, PersonTurn
+from everthread.server.proxy.history import Entry, EntryRole
 from everthread.server.proxy.memory_block import BlockRole, without_block
 from everthread.server.proxy.message_text import ChatMessage
 from everthread.server.proxy.raw_json import Edit, Scanner, Span, to_json
 from everthread.server.proxy.reply import Reply
-from everthread.types import Metadata
 
 ENTRY_ROLES: dict[str, EntryRole] = {
     "user": "user",
@@ -134,6 +132,11 @@ class ResponsesRequest(ModelRequest):
         """True if the request leaves out what was said before."""
         return bool(self.get("previous_response_id") or self.get("conversation"))
 
+    @property
+    def continued_response(self) -> str:
+        """The id of the response that the request continues; empty if it names none."""
+        return read_id(self.get("previous_response_id"))
+
     def read_entry(self, message: dict[str, Any]) -> Entry:
         """Read an item."""
         kind = read_text(message.get("type")) or (MESSAGE if "role" in message else REFERENCE)
@@ -166,17 +169,6 @@ class ResponsesRequest(ModelRequest):
     def find_continued_reply(self) -> list[ChatMessage] | None:
         """Return None: a response is always a message of its own."""
         return None
-
-    def read_turn(self, metadata: Metadata) -> PersonTurn | None:
-        """Read the person's newest message. See `ModelRequest`."""
-        turn = super().read_turn(metadata)
-        if not self.upstream_has_history:
-            return turn
-        has_results = any(entry.role == "result" for entry in self.entries)
-        if has_results and all(entry.continues_turn or entry.role == "instruction" for entry in self.entries):
-            turn = PersonTurn([], 0, continues=True)
-        response = read_id(self.get("previous_response_id"))
-        return None if turn is None else replace(turn, upstream_has_history=True, response=response)
 
 
 def _read_person(content: object, item_id: str) -> Entry:

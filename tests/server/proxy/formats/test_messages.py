@@ -166,6 +166,24 @@ def test_a_reply_that_is_continued_is_found() -> None:
     assert request(user("Name?"), bot([CALL])).find_continued_reply() is None
 
 
+def test_the_upstream_has_the_history_of_a_thread_that_is_continued() -> None:
+    thread: Any = {"type": "continue", "previous_message_id": "msg_1"}
+    for said, newest in (
+        ([user("Hi.")], "Hi."),
+        ([user([RESULT, words("Hi.")])], "Hi."),
+        ([user([RESULT])], ""),
+        ([], ""),
+    ):
+        turn = request(*said, thread=thread).find_turn({})
+        assert turn is not None
+        assert (turn.upstream_has_history, turn.response, turn.text) == (True, "msg_1", newest)
+    for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": 3}, None, "msg_1"):
+        turn = request(user("Hi."), thread=thread).find_turn({})
+        assert turn is not None
+        assert not turn.upstream_has_history
+        assert request(thread=thread).find_turn({}) is None
+
+
 @pytest.mark.parametrize(
     ("user_id", "person", "session"),
     [
