@@ -35,6 +35,11 @@ def read_id(value: object) -> str:
     return value if isinstance(value, str) and len(value) <= MAX_ID_CHARS and value.isprintable() else ""
 
 
+def read_text_or_number(value: object) -> str:
+    """Return a text, or a whole number as text: programs send ids of users and sessions as either. Else empty."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else read_text(value)
+
+
 def read_name(value: object) -> str | None:
     """Return the name of a speaker, cut to the length that a line can have; None if the value is no name."""
     return read_text(value).strip()[:MAX_NAME_CHARS] or None

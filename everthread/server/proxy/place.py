@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from everthread.server.proxy.body_options import OPTIONS_FIELD
-from everthread.server.proxy.content import read_content, read_text, remove_block
+from everthread.server.proxy.content import read_content, read_text_or_number, remove_block
 from everthread.server.proxy.formats.base import BANK_FIELD, METADATA_FIELD, ModelRequest
 from everthread.server.proxy.memory_block import BlockRole, begins_with_block, may_hold_block
 from everthread.server.proxy.model_names import split_model
@@ -85,7 +85,7 @@ def _remove_own_fields(members: Sequence[tuple[str, Span]], scanner: Scanner) ->
 
 
 def _names_bank(metadata: object) -> bool:
-    return isinstance(metadata, dict) and bool(read_text(metadata.get(BANK_FIELD)))
+    return isinstance(metadata, dict) and bool(read_text_or_number(metadata.get(BANK_FIELD)))
 
 
 def _remove_blocks(request: ModelRequest, scanner: Scanner) -> Iterator[Edit]:

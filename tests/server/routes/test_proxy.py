@@ -956,6 +956,22 @@ def test_users_that_are_named_by_a_safety_identifier_have_banks_of_their_own(pro
         assert next(stored).text == f"I am {name}."
 
 
+@pytest.mark.parametrize(
+    ("fields", "bank", "session"),
+    [
+        ({"user": 4711, "session_id": 1}, "4711", "1"),
+        ({"metadata": {"bank": 4712, "session_id": 2}}, "4712", "2"),
+        ({"user": 4713, "conversation": 3}, "4713", "3"),
+    ],
+)
+def test_numbers_name_people_and_sessions_like_texts(
+    proxy: Proxy, fields: dict[str, Any], bank: str, session: str
+) -> None:
+    proxy.post(user(FACT), model="m", **fields)
+    assert [(line.text, line.session) for line in proxy.services.get_memory(bank).lines()][:1] == [(FACT, session)]
+    assert proxy.post(user(QUESTION), model="m", user=True).headers["x-everthread-recalled"] == "0"
+
+
 @pytest.mark.parametrize("name", ["u" * 201, "a\nb"])
 def test_users_whose_ids_are_no_names_have_banks_of_their_own(proxy: Proxy, name: str) -> None:
     for each in (name, f"{name}2"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from everthread.server.proxy.content import read_content, read_text
+from everthread.server.proxy.content import read_content, read_text, read_text_or_number
 from everthread.server.proxy.front_end_tasks import is_task_instruction
 from everthread.server.proxy.history import Entry, PersonTurn, find_continued_reply, find_turn, join_results
 from everthread.server.proxy.memory_block import BLOCK_ROLES, BlockRole
@@ -96,7 +96,7 @@ class ModelRequest(ABC):
     @property
     def user(self) -> str:
         """The person, if the body names one; else empty."""
-        named = (self.get_text(name) for name in USER_FIELDS)
+        named = (read_text_or_number(self.get(name)) for name in USER_FIELDS)
         return next((name for name in named if name.strip()), "")
 
     @cached_property
@@ -156,15 +156,15 @@ class ModelRequest(ABC):
         return read_text(self.get(name))
 
     def get_metadata(self, name: str) -> str:
-        """Return a text in the metadata, or an empty text."""
+        """Return a text or a number in the metadata, or an empty text."""
         metadata = self.get(METADATA_FIELD)
-        return read_text(metadata.get(name)) if isinstance(metadata, dict) else ""
+        return read_text_or_number(metadata.get(name)) if isinstance(metadata, dict) else ""
 
     def find_session(self) -> str:
         """Return the session that a field of other front ends names, or an empty text."""
         conversation = self.get("conversation")
-        named = read_text(conversation.get("id")) if isinstance(conversation, dict) else read_text(conversation)
-        return named or self.get_text("session_id") or self.get_metadata("session_id")
+        named = read_text_or_number(conversation.get("id") if isinstance(conversation, dict) else conversation)
+        return named or read_text_or_number(self.get("session_id")) or self.get_metadata("session_id")
 
     def open_reply(self) -> Reply:
         """Return a reply without words, to which an answer is added as it is read."""

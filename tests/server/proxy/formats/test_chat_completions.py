@@ -179,7 +179,8 @@ def test_a_block_of_ours_is_not_part_of_what_was_said() -> None:
         ({"conversation": {"id": "c"}}, "c"),
         ({"session_id": "s"}, "s"),
         ({"metadata": {"session_id": "t"}}, "t"),
-        ({"conversation": 3, "metadata": []}, ""),
+        ({"conversation": 3}, "3"),
+        ({"conversation": [3], "session_id": True, "metadata": []}, ""),
         ({}, ""),
     ],
 )

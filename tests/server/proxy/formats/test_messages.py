@@ -193,7 +193,8 @@ def test_the_upstream_has_the_history_of_a_thread_that_is_continued() -> None:
         ('{"device_id": "a1", "account_uuid": "", "session_id": "c3"}', "a1", "c3"),
         ('{"device_id": ', '{"device_id": ', ""),
         ("{" * 100_000, "{" * 100_000, ""),
-        (3, "", ""),
+        (3, "3", ""),
+        (True, "", ""),
     ],
 )
 def test_the_metadata_name_the_person_and_the_session_of_claude_code(user_id: Any, person: str, session: str) -> None:
