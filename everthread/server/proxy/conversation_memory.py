@@ -101,8 +101,8 @@ class ConversationMemory:
             return None
         with self._use(bank) as lineage:
             if not turn.upstream_has_history:
-                return lineage.begin(turn.messages, session, is_resent=True)
-            resumed = lineage.resume(turn.messages, turn.response, session)
+                return lineage.begin(turn.messages, session, is_resent=True, is_retry=turn.is_retry)
+            resumed = lineage.resume(turn.messages, turn.response, session, is_retry=turn.is_retry)
         return None if resumed is None else self._add_recalled(bank, resumed)
 
     def finish(

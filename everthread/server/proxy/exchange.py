@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -49,6 +50,7 @@ SLOT_PATIENCE_S = 2.5  # for other requests; then the message is stored, and the
 STORING_PATIENCE_S = 2.0  # for the person's message, and for the reply; what takes longer is stored later
 # A request with more is read in a thread; with fewer the event loop waits 3 ms at worst.
 MAX_INLINE_MESSAGES, MAX_INLINE_BYTES = 1000, 1_000_000
+RETRY_HEADER = "x-stainless-retry-count"  # of OpenAI's and Anthropic's SDKs; "0" at the first attempt
 CONTEXT_HEADER = "x-everthread-context"  # "1": the answer names the recalled lines
 
 
@@ -99,7 +101,8 @@ class Exchange:
         if person_turn is None or not person_turn.has_words or await self._continues_reply(person_turn, continued):
             store = self._choose_store(person_turn, continued)
             return await self._pass_on(request, target, raw_headers, store)
-        storing, block = await self._remember(person_turn, options, patience_s)
+        is_retry = self._headers.get(RETRY_HEADER, "0") != "0"
+        storing, block = await self._remember(replace(person_turn, is_retry=is_retry), options, patience_s)
         is_answered = False
         try:
             answer, block = await self._send(request, block, person_turn.index, target, raw_headers)

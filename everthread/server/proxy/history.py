@@ -83,6 +83,7 @@ class PersonTurn:
         response: the id of the response that it continues, if the upstream has the history.
         has_words: whether the newest message has words; without, such as one that is a picture, it is not in messages.
         beginning: the beginning of the reply, which the client gives.
+        is_retry: whether the client sends the request again, because it got no answer.
     """
 
     messages: list[ChatMessage]
@@ -92,6 +93,7 @@ class PersonTurn:
     response: str = ""
     has_words: bool = True
     beginning: str = ""
+    is_retry: bool = False
 
     @property
     def text(self) -> str:

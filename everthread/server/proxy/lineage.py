@@ -46,7 +46,13 @@ class Lineage:
         self._lock = threading.Lock()
 
     def begin(
-        self, messages: Sequence[ChatMessage], session: str | None = None, reply: str = "", *, is_resent: bool = False
+        self,
+        messages: Sequence[ChatMessage],
+        session: str | None = None,
+        reply: str = "",
+        *,
+        is_resent: bool = False,
+        is_retry: bool = False,
     ) -> Turn:
         """Store what is new in a request, and discard what the client has discarded, in one transaction.
 
@@ -57,13 +63,14 @@ class Lineage:
             reply: the reply, if it is known already.
             is_resent: whether the client sends earlier messages because the API has no history. If something was
                 forgotten lately, they are left out unless the bank knows them: it may be what was forgotten.
+            is_retry: as for `make_plan`.
 
         Raises:
             BadLine, StoreUnavailable: as in `Memory.replace_lines`.
         """
         messages = _keep_storable(messages)
         with self._lock:
-            transcript, plan = self._make_plan(messages, session, reply)
+            transcript, plan = self._make_plan(messages, session, reply, is_retry=is_retry)
             follows = _follows_dated_line(plan, transcript)
             if not self._stores_history or (is_resent and plan.added and self._has_forgotten_lately()):
                 plan.added = [
@@ -96,19 +103,26 @@ class Lineage:
             return None if known is None else known.seq, shown
 
     def _make_plan(
-        self, messages: Sequence[ChatMessage], session: str | None, reply: str = ""
+        self, messages: Sequence[ChatMessage], session: str | None, reply: str = "", *, is_retry: bool = False
     ) -> tuple[Transcript, Plan]:
         """Find the session of a request, and the changes that it makes to it. Takes the same as `begin`."""
         if not all(message.text for message in messages):
             messages, session = self._sessions.resolve(messages, session)
         *history, newest = messages
         transcript = self._sessions.open(session) if session is not None else self._sessions.recognise(history, newest)
-        plan = make_plan(transcript, history, newest, named=session is not None, reply=reply)
+        plan = make_plan(transcript, history, newest, named=session is not None, reply=reply, is_retry=is_retry)
         if not plan.is_other_conversation:
             return transcript, plan
         return self._sessions.create(), Plan(0, added=[*transcript.current[: plan.keep], *plan.added])
 
-    def resume(self, messages: Sequence[ChatMessage], response: str = "", session: str | None = None) -> Turn | None:
+    def resume(
+        self,
+        messages: Sequence[ChatMessage],
+        response: str = "",
+        session: str | None = None,
+        *,
+        is_retry: bool = False,
+    ) -> Turn | None:
         """Store the messages of a request that leaves out the history, and discard what follows the response that it
         continues.
 
@@ -116,6 +130,7 @@ class Lineage:
             messages: what is new; empty: results of tools only.
             response: the id of the response that it continues; empty or unknown: the latest of the session.
             session: the session, if the client names it; None: that of the response, or a new one.
+            is_retry: as for `make_plan`.
 
         Returns:
             The turn; None if there is no message, and the turn that the request continues is not known.
@@ -135,7 +150,8 @@ class Lineage:
                 line = transcript.find_version(seq)
             if not messages:
                 return find_latest_turn(transcript, line)
-            return self._apply(transcript, plan_continuation(transcript, line, messages), messages[-1])
+            plan = plan_continuation(transcript, line, messages, is_retry=is_retry)
+            return self._apply(transcript, plan, messages[-1])
 
     def finish(
         self,

@@ -40,7 +40,13 @@ class Plan:
 
 
 def make_plan(
-    transcript: Transcript, history: Sequence[ChatMessage], newest: ChatMessage, *, named: bool, reply: str = ""
+    transcript: Transcript,
+    history: Sequence[ChatMessage],
+    newest: ChatMessage,
+    *,
+    named: bool,
+    reply: str = "",
+    is_retry: bool = False,
 ) -> Plan:
     """Compare a request with a session.
 
@@ -50,6 +56,7 @@ def make_plan(
         newest: the person's newest message.
         named: whether the client named the session.
         reply: the reply to it, if it is known.
+        is_retry: whether the client sends the request again, since it got no answer.
     """
     if transcript.is_whole(history):
         return Plan(len(history))
@@ -74,7 +81,7 @@ def make_plan(
             plan = _plan_extension(transcript, history, alignment.offset) or plan
     else:  # a client that names its session may send its newest message only
         keep = len(transcript.current) if named and not _is_opening(transcript, newest) else 0
-        keep -= _count_repeated(transcript, newest, reply) if keep and not history else 0
+        keep -= _count_repeated(transcript, newest, reply, is_retry=is_retry) if keep and not history else 0
         plan = Plan(keep, first=keep)
         plan.added = list(history)
     if not plan.added:
@@ -85,27 +92,34 @@ def make_plan(
     return plan
 
 
-def plan_continuation(transcript: Transcript, line: Line | None, messages: Sequence[ChatMessage]) -> Plan:
+def plan_continuation(
+    transcript: Transcript, line: Line | None, messages: Sequence[ChatMessage], *, is_retry: bool = False
+) -> Plan:
     """Plan for a request that leaves out the history.
 
     Args:
         transcript: the session.
         line: the line after which the request continues; None: the latest.
         messages: what is new; the last is the person's.
+        is_retry: as for `make_plan`.
     """
     branch, keep = transcript.find_path(line)
     if line is None:
-        keep -= _count_unanswered(transcript, messages)
+        keep -= _count_unanswered(transcript, messages, is_retry=is_retry)
     repeated = 0 if branch else _count_equal(transcript.current[keep:], messages)
     if repeated == len(messages):
         return Plan(keep + repeated - 1, known=transcript.current[keep + repeated - 1])
     return Plan(keep + repeated, added=[*branch, *messages[repeated:-1]])
 
 
-def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage]) -> int:
-    """Return how many lines at the end of a session are these messages and the beginning of a reply to them."""
+def _count_unanswered(transcript: Transcript, messages: Sequence[ChatMessage], *, is_retry: bool) -> int:
+    """Return how many lines at the end of a session are these messages and the beginning of a reply to them; in a
+    retry, also a whole reply, which the client didn't get."""
     current = transcript.current
-    count = len(messages) + bool(current and current[-1].metadata.get(META_PARTIAL))
+    is_replaced = bool(current) and (
+        bool(current[-1].metadata.get(META_PARTIAL)) or (is_retry and current[-1].role == "assistant")
+    )
+    count = len(messages) + is_replaced
     lines = current[-count:]
     return count if len(lines) == count and _count_equal(lines, messages) == len(messages) else 0
 
@@ -127,12 +141,13 @@ def _is_opening(transcript: Transcript, newest: ChatMessage) -> bool:
     return newest.name is None or len(current) == 1 or bool(current[1].metadata.get(META_PARTIAL))
 
 
-def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str) -> int:
-    """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one."""
+def _count_repeated(transcript: Transcript, newest: ChatMessage, reply: str, *, is_retry: bool) -> int:
+    """Return how many lines at the end of a session a turn repeats: the message without a reply, or with this one; in
+    a retry with any."""
     *before, last = transcript.current[-2:]
     if _is_repeated(last, newest):
         return 1
-    is_answer = last.role == "assistant" and normalize(last.text) == normalize(reply)
+    is_answer = last.role == "assistant" and (is_retry or normalize(last.text) == normalize(reply))
     return 2 if is_answer and before and _is_repeated(before[0], newest) else 0
 
 

@@ -956,6 +956,14 @@ def test_users_that_are_named_by_a_safety_identifier_have_banks_of_their_own(pro
         assert next(stored).text == f"I am {name}."
 
 
+def test_a_message_that_an_sdk_sends_again_to_a_session_replaces_its_turn(proxy: Proxy) -> None:
+    proxy.upstream.behaviours[:] = [llm.Reply(f"Answer {number}.") for number in range(5)]
+    for text, retries in (("Hi.", 0), ("I like tea.", 0), ("I like tea.", 1), ("Yes.", 0), ("Yes.", 0)):
+        headers = {"X-Everthread-Session": "desk", "X-Stainless-Retry-Count": str(retries)}
+        proxy.post(user(text), headers=headers)
+    assert proxy.texts == ["Hi.", "Answer 0.", "I like tea.", "Answer 2.", "Yes.", "Answer 3.", "Yes.", "Answer 4."]
+
+
 @pytest.mark.parametrize(
     ("fields", "bank", "session"),
     [

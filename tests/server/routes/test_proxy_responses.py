@@ -66,6 +66,13 @@ def has_memories(proxy: Proxy) -> bool:
 # ------------------------------------------------------------------------------ the client
 
 
+def test_a_message_that_an_sdk_sends_again_to_a_conversation_replaces_its_turn(proxy: Proxy) -> None:
+    for text, retries in (("I like tea.", 0), ("I like tea.", 1), ("I like tea.", 0)):
+        proxy.upstream.behaviours[:] = [answer(f"Retries: {retries}.")]
+        post(proxy, text, headers={"X-Stainless-Retry-Count": str(retries)}, conversation="conv_1")
+    assert proxy.texts == ["I like tea.", "Retries: 1.", "I like tea.", "Retries: 0."]
+
+
 def test_the_client_creates_streams_and_parses_responses(proxy: Proxy) -> None:
     replies = ("How nice.", "In Lisbon, by the sea.", '{"city": "Lisbon"}')
     proxy.upstream.behaviours[:] = [answer(responses.reasoning("Hm."), reply) for reply in replies]
