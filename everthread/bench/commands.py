@@ -42,7 +42,8 @@ from everthread.bench import (
 from everthread.bench.console import progress_bar, show, show_step
 from everthread.bench.dense import measure_dense
 from everthread.bench.first_facts import load_first_facts, merge
-from everthread.bench.fit_profile import BY_CHARACTERS, BY_GLOSS, BY_WORDS, cross_validate
+from everthread.bench.fit_profile import cross_validate
+from everthread.bench.fit_settings import BY_CHARACTERS, BY_GLOSS, BY_WORDS
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.misspelling import misspell_questions
 from everthread.bench.questions import AnnotatedConversation

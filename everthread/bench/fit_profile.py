@@ -6,13 +6,11 @@ loaders read the datasets.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,129 +18,33 @@ import numpy.typing as npt
 from everthread import factory
 from everthread.bench.first_facts import Language, load_first_facts, with_replies
 from everthread.bench.fit import Example, fit, logistic, prune_candidates
+from everthread.bench.fit_result import FitResult, GateRates
+from everthread.bench.fit_settings import (
+    AMONG_FRIENDS,
+    BY_GLOSS,
+    MESSAGE,
+    TARGET_KEPT_SHARE,
+    WITH_ASSISTANT,
+    FitSettings,
+)
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
-from everthread.bench.report import to_percents
 from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import relevance
 from everthread.recall.types import Query
-from everthread.recipes.default import FRIENDS_ORDER_ONLY
 
-TARGET_KEPT_SHARE = 0.95  # share of the own questions that the gate must accept
 FOREIGN_BANKS = 4  # foreign banks that are asked the questions of each conversation
 SMALL_BANK_STRIDE = 4  # a small bank is also asked every fourth question
 SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
-# In a small bank, rejecting foreign questions matters more than accepting own ones: the weight of own questions
-# relative to foreign ones.
-SMALL_BANK_ODDS = 0.3
 MIXED_WEIGHT = 0.2  # share of the total weight given to mixed-in questions
-FRIEND_SIGNALS = (
-    "cosine",
-    "cosine_near",
-    "cosine_window",
-    "cosine_session",
-    "bm25_window",
-    "bm25_nearby",
-    "bm25_session",
-    "share",
-    "asks",
-    "length",
-    "speaker",
-    "day",
-    "near_day",
-    "month",
-    "answers",
-    "time",
-    "first_person",
-    "experience",
-    "token_match",
-)
-SHARED_SIGNALS = (  # weighed for questions, and otherwise for messages
-    "cosine",
-    "cosine_near",
-    "cosine_window",
-    "cosine_session",
-    "bm25_window",
-    "bm25_session",
-    "asks",
-    "length",
-    "person",
-    "answers",
-    "first_person",
-    "experience",
-    "token_match",
-)
-ASSISTANT_SIGNALS = (*SHARED_SIGNALS, "day", "near_day", "month", "time")
-# A message often goes on with something said lately, or at the beginning of a session. For a question neither matters.
-MESSAGE_SIGNALS = (*SHARED_SIGNALS, "opening", "age")
-MESSAGE = "message "  # before the name of a signal: what it weighs more for a message
-# For an embedder that can't read the question. Without "length": fitted on long talk it is positive, and in small banks
-# the longest line came first if none shares a word with the question.
-WORD_SIGNALS = ("bm25_window", "bm25_session", "share", "person")
-CHARACTER_SIGNALS = ("bm25_window", "share", "length", "person")  # the same for Chinese and Japanese
-GLOSS_SIGNALS = ("cosine", *CHARACTER_SIGNALS)  # for one that reads only the question's gloss
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
-
-# Among friends, "uncovered" let in more of the questions with other names. Beside "unmatched", "match" has no weight of
-# its own: fitted, it is negative.
-ONLY_SOME = ("uncovered", "unmatched", "query_length")
-COMMON_FEATURES = tuple(name for name in relevance.QUERY_FEATURES if name not in ONLY_SOME)
 
 Floats = npt.NDArray[np.float64]
 # Of the questions put to each kind of bank, in fitting the gate; the first two also in fitting the weights.
 SOURCE_WEIGHTS = {"full": 1.0, "corpus": 0.4, "small": 0.5, "first": 1.0}
-KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
-
-
-@dataclass(frozen=True, slots=True)
-class FitSettings:
-    """Settings chosen by hand for one kind of conversation."""
-
-    names: tuple[str, ...]  # of the weighted signals
-    ridge: float
-    query_features: tuple[str, ...] = COMMON_FEATURES
-    order_only: frozenset[str] = frozenset()  # signals that are no evidence (see ScoringProfile)
-    given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
-    small_bank_odds: float = SMALL_BANK_ODDS
-    kept_shares: tuple[float, ...] = KEPT_SHARES
-    foreign_share: float | None = (
-        None  # of foreign questions to accept, which sets the threshold; None: see TARGET_KEPT_SHARE
-    )
-
-
-AMONG_FRIENDS = FitSettings(
-    FRIEND_SIGNALS,
-    ridge=0.03,
-    query_features=(*(name for name in COMMON_FEATURES if name != "match"), "unmatched"),
-    order_only=FRIENDS_ORDER_ONLY,
-    small_bank_odds=0.38,  # keeps as many questions about first facts as 0.3 did without unmatched words
-)
-WITH_ASSISTANT = FitSettings(
-    (*ASSISTANT_SIGNALS, *(MESSAGE + name for name in MESSAGE_SIGNALS)),
-    ridge=0.1,
-    query_features=(*COMMON_FEATURES, "uncovered", "unmatched"),
-    order_only=frozenset(MESSAGE + name for name in MESSAGE_SIGNALS),
-)
-# With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
-# foreign questions sets the threshold. In small banks few of those are accepted anyway.
-BY_CHARACTERS = FitSettings(
-    names=CHARACTER_SIGNALS,
-    ridge=0.03,
-    query_features=("best_score", "small_bank", "query_length"),
-    given={"person": 1.1275},  # as with an assistant; these conversations have no bot
-    small_bank_odds=1.0,
-    kept_shares=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
-    foreign_share=0.2,
-)
-# Glosses tell own questions from foreign ones better: with this share, as many first facts pass as by words alone, and
-# fewer of the other questions.
-BY_GLOSS = replace(BY_CHARACTERS, names=GLOSS_SIGNALS, foreign_share=0.15)
-# For languages with spaces, fitted on Chinese and on our corpus. With this share the gate keeps as many of the corpus's
-# questions as with the weights for characters.
-BY_WORDS = replace(BY_CHARACTERS, names=WORD_SIGNALS, given={}, foreign_share=0.25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,91 +60,6 @@ class Trial:
     gold: int  # number of lines that answer it, candidates or not
     example: Example
     query_features: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class GateRates:
-    """The shares of questions that a gate accepts: own ones, and foreign ones without and with the bank's names.
-
-    The last two are None if no foreign questions were asked.
-    """
-
-    kept: float
-    unchanged: float | None
-    mapped: float | None
-
-    def json(self) -> dict[str, float | None]:
-        shares = {name: getattr(self, name) for name in ("kept", "unchanged", "mapped")}
-        return {name: None if share is None else round(100 * share, 1) for name, share in shares.items()}
-
-    def text(self) -> str:
-        form = "keeps {kept:.1f}%"
-        if self.unchanged is not None:
-            form += ", lets in {unchanged:.1f}% (names mapped: {mapped:.1f}%)"
-        return form.format(**self.json())
-
-
-@dataclass(frozen=True, slots=True)
-class FitResult:
-    """The weights fitted on all conversations, and the results on held-out conversations."""
-
-    weights: Mapping[str, float]
-    message_weights: Mapping[str, float]
-    query_model: Mapping[str, float]
-    hit_model: Mapping[str, float]
-    threshold: float
-    questions: int
-    recall: Mapping[int, float]  # k -> share
-    curve: Sequence[GateRates]
-    corpus: tuple[Mapping[int, float], Sequence[GateRates]] | None  # recall and curve, if it was given
-    small: Mapping[str, GateRates]  # at the threshold, in small banks
-    banks: Mapping[str, tuple[Mapping[int, float], GateRates]]  # by conversation: recall, and gate at the threshold
-
-    def json(self) -> dict[str, Any]:
-        return {
-            "left_out": {
-                "questions": self.questions,
-                "recall": to_percents(self.recall),
-                "gate": [point.json() for point in self.curve],
-                "corpus": None
-                if self.corpus is None
-                else {"recall": to_percents(self.corpus[0]), "gate": [point.json() for point in self.corpus[1]]},
-                "gate_in_small_banks": {name: point.json() for name, point in self.small.items()},
-                "banks": {
-                    name: {"recall": to_percents(recall), "gate": point.json()}
-                    for name, (recall, point) in self.banks.items()
-                },
-            },
-            "head": {
-                "weights": self.weights,
-                "message_weights": self.message_weights,
-                "whole": self.query_model,
-                "hit": self.hit_model,
-                "threshold": self.threshold,
-            },
-        }
-
-    def text(self) -> str:
-        return "\n".join(
-            [
-                f"each conversation left out in turn, {self.questions} questions: {_format_recall(self.recall)}",
-                *(f"  gate {point.text()}" for point in self.curve),
-                *self._corpus_text(),
-                *(f"  in {name}, at the threshold: {point.text()}" for name, point in self.small.items()),
-                *(
-                    f"  {name}: {_format_recall(recall)}, gate {point.text()}"
-                    for name, (recall, point) in self.banks.items()
-                ),
-                "fitted on all:",
-                json.dumps(self.json()["head"], indent=2),
-            ]
-        )
-
-    def _corpus_text(self) -> list[str]:
-        if self.corpus is None:
-            return []
-        recall, curve = self.corpus
-        return [f"  the corpus: {_format_recall(recall)}", *(f"    gate {point.text()}" for point in curve)]
 
 
 def cross_validate(
@@ -314,12 +131,10 @@ def _measure_fit(
         for source in SOURCE_WEIGHTS
     }
     threshold = _choose_threshold(probabilities["full"], kind)
-    weights = dict(zip(kind.names, _round(final.weights), strict=True))
+    weights, message_weights = _split_weights(final)
     return FitResult(
-        weights={name: weight for name, weight in weights.items() if not name.startswith(MESSAGE)},
-        message_weights={
-            name.removeprefix(MESSAGE): weight for name, weight in weights.items() if name.startswith(MESSAGE)
-        },
+        weights=weights,
+        message_weights=message_weights,
         query_model=dict(zip(("bias", *kind.query_features), _round(final.query_model), strict=True)),
         hit_model=dict(zip(("bias", "score_share"), _round(final.hit_model), strict=True)),
         threshold=round(threshold, 3),
@@ -340,6 +155,16 @@ def _measure_fit(
             for name, source in _name_small_sources().items()
             if source != "corpus" or own["corpus"]
         },
+    )
+
+
+def _split_weights(profile: _FittedProfile) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the weights of all texts by signal, and those that only messages have in addition."""
+    weights = dict(zip(profile.kind.names, _round(profile.weights), strict=True))
+    for_messages = {name for name in weights if name.startswith(MESSAGE)}
+    return (
+        {name: weight for name, weight in weights.items() if name not in for_messages},
+        {name.removeprefix(MESSAGE): weight for name, weight in weights.items() if name in for_messages},
     )
 
 
@@ -590,10 +415,6 @@ def _gate_rates(probabilities: Mapping[str, Floats], threshold: float) -> GateRa
         for kind in ("own", "unchanged", "mapped")
     )
     return GateRates(kept or 0.0, unchanged, mapped)
-
-
-def _format_recall(recall: Mapping[int, float]) -> str:
-    return "  ".join(f"R@{k} {100 * value:.2f}" for k, value in recall.items())
 
 
 def _round(values: Floats) -> list[float]:

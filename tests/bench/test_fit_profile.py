@@ -15,7 +15,9 @@ from everthread.bench import first_facts, fit_profile
 from everthread.bench.corpus import load_corpus
 from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
-from everthread.bench.fit_profile import (
+from everthread.bench.fit_profile import Trial, cross_validate, leave_out
+from everthread.bench.fit_result import FitResult
+from everthread.bench.fit_settings import (
     AMONG_FRIENDS,
     ASSISTANT_SIGNALS,
     BY_CHARACTERS,
@@ -26,10 +28,6 @@ from everthread.bench.fit_profile import (
     KEPT_SHARES,
     MESSAGE_SIGNALS,
     WORD_SIGNALS,
-    FitResult,
-    Trial,
-    cross_validate,
-    leave_out,
 )
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
