@@ -7,25 +7,21 @@ from dataclasses import dataclass, replace
 
 from pgvector import HalfVector
 
-from everthread.common.timestamps import from_micros
 from everthread.stores.base import CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.postgres import bank_cache, moved_rows, vector_index
 from everthread.stores.postgres.arrays import IS_IN, SeqArray
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
-from everthread.stores.postings import POSTING_DTYPE
 from everthread.stores.shared_rows import (
     GLOSSED_MODEL,
     GLOSSED_SINCE,
     LINE_COLUMNS,
-    LINES_PER_PAGE,
     parse_line,
-    sum_by_name,
 )
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.text.gloss import is_glossed
-from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
+from everthread.types import Line, Role, Seqs, Vectors
 
 LINE_JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
     JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
@@ -235,90 +231,6 @@ def parse_corpus_stats(sent: Cursor) -> CorpusStats | None:
     lines, terms, head_terms, sessions, last_seq, retracted = found[0][:6]
     speakers = tuple(Speaker(*row[6:]) for row in found if row[6] is not None)
     return CorpusStats(lines, terms, head_terms, sessions, last_seq, speakers, retracted)
-
-
-def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-    """Count the contents of the bank from stored counters; its recipe is left empty.
-
-    Its size in bytes is an estimate. Pending lines are counted individually unless `roles` has every role.
-    """
-    row = db.execute(
-        f"SELECT lines, retracted, terms, {EARLIER_LAST} FROM everthread.bank WHERE bank_id = %s", (bank,)
-    ).fetchone()
-    lines, retracted, terms, earlier = row or (0, 0, 0, 0)
-    spans = db.execute(
-        "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
-    ).fetchone()
-    assert spans is not None
-    first, last = (None if end is None else from_micros(end) for end in spans[1:])
-    names = db.execute("SELECT DISTINCT name FROM everthread.speaker WHERE bank_id = %s ORDER BY name", (bank,))
-    speakers = tuple(name for (name,) in names)
-    models = db.execute(
-        "SELECT name, lines, dim FROM everthread.model WHERE bank_id = %s ORDER BY number", (bank,)
-    ).fetchall()
-    embedded = {name: count for name, count, _ in models}.get(model, 0)
-    pending = lines - embedded if {*ROLES} <= {*roles} else _count_pending(db, bank, model, roles)
-    units = db.execute(
-        """SELECT kind, count(*) FROM everthread.unit WHERE bank_id = %s AND retracted_at IS NULL
-           GROUP BY kind ORDER BY kind""",
-        (bank,),
-    ).fetchall()
-    queued = db.execute("SELECT count(*) FROM everthread.work WHERE bank_id = %s", (bank,)).fetchone()
-    assert queued is not None
-    return Stats(
-        bank=bank,
-        lines=lines,
-        retracted=retracted,
-        sessions=spans[0],
-        speakers=speakers,
-        first_said_at=first,
-        last_said_at=last,
-        vectors=sum_by_name((name, n) for name, n, _ in models),
-        pending=pending,
-        bytes=round(
-            _average_line_bytes(db, bank) * (lines + retracted)
-            + terms * POSTING_DTYPE.itemsize
-            + sum(2 * dim * n for _, n, dim in models)  # one vector per line
-        ),
-        recipe="",
-        embedder=model,
-        units=dict(units),
-        queued=queued[0],
-        outdated=_count_live(db, bank, earlier) if earlier else 0,
-    )
-
-
-def _count_live(db: Connection, bank: str, last: int) -> int:
-    """Count the lines up to a number that are neither retracted nor wordless."""
-    query = "SELECT count(*) FROM everthread.line WHERE bank_id = %s AND seq <= %s AND gist IS NOT NULL"
-    row = db.execute(query, (bank, last)).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _average_line_bytes(db: Connection, bank: str) -> float:
-    """Return the average size of the last `LINES_PER_PAGE` lines, without indexes."""
-    row = db.execute(
-        """SELECT coalesce(avg(pg_column_size(last.*)), 0)::float8 FROM (
-           SELECT * FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT %s) AS last""",
-        (bank, LINES_PER_PAGE),
-    ).fetchone()
-    assert row is not None
-    return float(row[0])
-
-
-def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> int:
-    """Count the lines of these roles that have no vector of the newest model of this name."""
-    row = db.execute(
-        """SELECT count(*) FROM everthread.line WHERE bank_id = %s AND gist IS NOT NULL
-           AND speaker IN (SELECT number FROM everthread.speaker WHERE bank_id = %s AND role = ANY(%s))
-           AND NOT EXISTS (SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id
-           AND vector.model = (SELECT max(number) FROM everthread.model WHERE bank_id = %s AND name = %s)
-           AND vector.seq = line.seq)""",
-        (bank, bank, list(roles), bank, model),
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:

@@ -35,6 +35,7 @@ from everthread.stores.errors import forgotten_bank_error
 from everthread.stores.expected_reads import ExpectedReads
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import (
+    bank_stats,
     consistency,
     line_removal,
     moved_rows,
@@ -542,7 +543,7 @@ class PostgresStore(Transactions, Store):
         return self._read(bank, lambda db: [parse_job(row) for row in db.execute(query, (bank,))])
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-        return self._read(bank, lambda db: bank_rows.stats(db, bank, model, roles))
+        return self._read(bank, lambda db: bank_stats.read_stats(db, bank, model, roles))
 
     def copy_reader(self, bank: str) -> CopyReader:
         return PostgresCopyReader(bank, self._read)

@@ -48,6 +48,7 @@ from everthread.stores.shared_rows import (
     unchanged_seqs,
 )
 from everthread.stores.sqlite import (
+    bank_stats,
     batch_writer,
     consistency,
     copying,
@@ -538,7 +539,7 @@ class SQLiteStore(Store):
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         opened = self._bank(bank)
         with opened.file.read_transaction() as db:
-            counts = bank_rows.stats(db, bank, model, roles)
+            counts = bank_stats.read_stats(db, bank, model, roles)
             return replace(counts, bytes=opened.file.size(), outdated=reanalysis.count_earlier(db))
 
     def copy_reader(self, bank: str) -> CopyReader:
