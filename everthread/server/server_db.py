@@ -15,12 +15,14 @@ from typing import Any, Protocol
 
 import platformdirs
 
+from everthread.common.undo import undo_on_error
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.placed.store import main_store
 from everthread.stores.sqlite.bank_file import create_private
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.store import SQLiteStore
+from everthread.stores.sqlite.write_ahead_log import use_write_ahead_log
 
 FILE_NAME = "server.sqlite"
 LOCK_TIMEOUT_S = 5.0  # to wait for another process; writing takes milliseconds
@@ -171,8 +173,9 @@ class ServerFile:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             create_private(self.file)
             db = sqlite3.connect(self.file, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")  # readers don't wait for writers
-            db.executescript(self._schema)
+            with undo_on_error(db.close):
+                use_write_ahead_log(db, LOCK_TIMEOUT_S)
+                db.executescript(self._schema)
             self._db = db
         return self._db
 

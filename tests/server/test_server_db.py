@@ -1,6 +1,8 @@
 """The server's file, shared by several objects of one process and by other processes."""
 
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +53,24 @@ def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path
     with closing(sqlite3.connect(file)) as db:
         assert db.execute("SELECT count(*) FROM one").fetchone() == (4,)
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_new_file_is_opened_by_several_objects_at_once(tmp_path: Path) -> None:
+    """SQLite refuses one of them immediately if two turn on the log at the same moment, as in one of 300 rounds."""
+    barrier = threading.Barrier(3)
+
+    def create(file: Path) -> None:
+        with closing(ServerFile(file, ONE)) as database:
+            barrier.wait()
+            with database.write() as db:
+                db.execute("INSERT INTO one VALUES (1)")
+
+    with ThreadPoolExecutor(3) as threads:
+        for number in range(100):
+            file = tmp_path / f"{number}.sqlite"
+            list(threads.map(create, [file] * 3))
+            with closing(ServerFile(file, ONE)) as database:
+                assert read_numbers(database) == [1, 1, 1]
 
 
 def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:

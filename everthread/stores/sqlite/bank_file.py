@@ -24,8 +24,9 @@ from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, Eve
 from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
-from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, is_locked, lacks_room_for_index, map_errors
+from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, lacks_room_for_index, map_errors
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
+from everthread.stores.sqlite.write_ahead_log import use_write_ahead_log
 
 try:
     import fcntl
@@ -182,7 +183,7 @@ class BankFile:
             with undo_on_error(db.close):
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")  # deleted bytes are overwritten, in the file and in its log
-                _retry_busy(db, "PRAGMA journal_mode = WAL")
+                use_write_ahead_log(db, LOCK_TIMEOUT_S)
                 db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page per word
                 db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
                 status = self.path.stat()
@@ -556,16 +557,3 @@ def _erase(db: sqlite3.Connection, timeout_s: float) -> None:
             raise sqlite3.OperationalError("a reader still uses the old pages")
         time.sleep(0.01)
     db.execute("PRAGMA user_version = 0")
-
-
-def _retry_busy(db: sqlite3.Connection, statement: str) -> None:
-    """Run a statement that SQLite refuses immediately, without its usual wait, while another process opens the file."""
-    deadline = time.monotonic() + LOCK_TIMEOUT_S
-    while True:
-        try:
-            db.execute(statement).fetchall()  # fetched to the end, because the write happens, and may fail, there
-            return
-        except sqlite3.OperationalError as error:
-            if not is_locked(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.005)
