@@ -341,3 +341,23 @@ def test_a_message_that_was_sent_before_the_question_came_does_not_answer_it(pag
     held.release()
     expect(page.get_by_label("A question to you")).to_be_visible()
     expect(page.locator("#message")).to_have_value("No, one more thing.")
+
+
+# ------------------------------------------------------------------------- its place
+
+
+@pytest.mark.parametrize("height", [844, 1800])
+def test_the_button_that_closes_the_settings_stays_in_place_while_their_contents_arrive(
+    page: Page, url_without_model: str, height: int
+) -> None:
+    page.set_viewport_size({"width": 390, "height": height})
+    visit(page, url_without_model, "placed")
+    recipes = HeldRoute(page, "**/api/v1/recipes")
+    page.locator("#views button").first.click()
+    page.click("#open-settings")
+    button = page.get_by_role("dialog").get_by_label("Close")
+    expect(button).to_be_visible()
+    before = button.bounding_box()
+    recipes.release()
+    expect(page.get_by_label("Recipe")).to_be_visible()
+    assert button.bounding_box() == before
