@@ -250,6 +250,8 @@ class FactCache:
         if last_seq <= read_to or limit == 0 or _has_all(exclude, read_to + 1, last_seq):
             return self._keep(version, read_statements, read_to) if kept is None else kept.known
         stored = catch_up(self._store, self._bank, reader, None if kept is None else kept.known.stored, limit)
+        if not self._store.exists(self._bank):
+            return FactIndex({})
         after, now_read_to = self._find_version()
         is_complete = limit is None or now_read_to <= read_to
         read_to = last_seq if is_complete else now_read_to

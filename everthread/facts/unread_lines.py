@@ -33,7 +33,7 @@ def catch_up(
     """Read the lines that were not read yet, store what they state, and return all statements by their ids.
 
     Each batch of lines is stored in one transaction. In a bank that can't be written, their statements are returned
-    without being stored. A bank that never remembers has none.
+    without being stored. A bank that never remembers, or is forgotten meanwhile, has none.
 
     Args:
         store: the store of the bank.
@@ -60,6 +60,8 @@ def catch_up(
         if not lines:
             return known
         new, after = LineBatch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
+        if not store.exists(bank):  # forgotten meanwhile; even a read would create it again
+            return {}
         try:
             first_id = store_statements(store, bank, new, before, after)
         except StoreUnavailable:

@@ -96,7 +96,7 @@ class UnitStore(Protocol):
 
         Returns:
             False, with nothing changed, if the setting has another value now, a source line of the new units is missing
-            or retracted, or a unit to supersede is not current.
+            or retracted, a unit to supersede is not current, or the bank was forgotten.
 
         Raises:
             StoreUnavailable: for units that are forgotten also if they are deleted, but bytes of them may remain.

@@ -222,6 +222,20 @@ def test_a_line_retracted_while_it_is_read_states_nothing(memory: Memory) -> Non
     assert memory.units("fact") == []
 
 
+@pytest.mark.parametrize("text", ["I like jazz.", "Hello there."])
+def test_a_bank_forgotten_while_it_is_read_is_not_created_again(any_store: Store, text: str) -> None:
+    memory = open_memory(any_store)
+    tell(memory, text)
+
+    def forget(lines: Any, known: Any) -> list[Statement]:
+        memory.forget(everything=True)
+        return read_statements(lines, known)
+
+    memory.statement_reader = forget
+    memory.read_facts()
+    assert not any_store.exists(memory.bank)
+
+
 @pytest.mark.parametrize(
     "fields",
     [

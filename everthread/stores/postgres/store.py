@@ -345,6 +345,8 @@ class PostgresStore(Transactions, Store):
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
+            if bank_rows.lock_existing(db, bank) is None:
+                return None
             *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             return units.replace(db, bank, replacement, model, to_micros(at), models)
 

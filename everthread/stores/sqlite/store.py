@@ -316,6 +316,8 @@ class SQLiteStore(Store):
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
+        if not self.exists(bank):
+            return False
         file = self._bank(bank).file
         with file.write_transaction() as db:
             is_replaced = units.replace(db, replacement, model, to_micros(at))
