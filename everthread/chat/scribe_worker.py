@@ -1,6 +1,7 @@
 """Writes notes, summaries and titles in the background: runs the queued jobs of a bank while a conversation continues.
 
-It also embeds the lines whose embedding was deferred, and reads new lines for facts.
+It also reads new lines for facts and, in a thread of its own, embeds those whose embedding was deferred: a recall is
+complete only with their vectors, so they wait neither for a language model nor for facts.
 
 A job is stored in the bank when it is queued, and removed in the transaction that saves its result. If the model fails
 or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, since lines are
@@ -10,13 +11,13 @@ stored first.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from everthread.chat import session_title
@@ -24,10 +25,10 @@ from everthread.chat.conversation import find_session
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.scribe_material import mark_undated, read_lines
 from everthread.chat.session_facts import list_session_facts
-from everthread.common.fork_safety import register
+from everthread.common.fork_safety import Lock
 from everthread.common.keys import META_NEEDS_CONSENT, META_NOTED_TO, SETTING_MODEL_FACTS
+from everthread.common.task_thread import Task, TaskThread
 from everthread.common.tracing import traced
-from everthread.common.undo import undo_on_error
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import FactScribe, Scribe, TitleScribe
@@ -44,40 +45,38 @@ MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the
 
 
 class ScribeWorker:
-    """Runs the queued jobs of one bank, in a thread that exists only while jobs are due."""
+    """Runs the queued jobs of one bank and embeds its pending lines, in two threads that exist only while there is
+    anything to do."""
 
     def __init__(
         self,
         memory: Memory,
         scribe: Scribe,
         scribe_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
-        background_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
+        embedding_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
+        reading_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
         writes_titles: bool = False,
     ) -> None:
-        """Begin without a thread; `start` runs the jobs that are queued already.
+        """Begin without threads; `start` runs the jobs that are queued already.
 
         Args:
             memory: the bank.
             scribe: writes the notes and summaries.
             scribe_slot: limits how many workers use a scribe at once; held while it writes.
-            background_slot: limits embedding in the background; held while lines are embedded.
+            embedding_slot: limits embedding in the background; held while lines are embedded.
+            reading_slot: limits reading for facts in the background; held while lines are read.
             writes_titles: whether conversations get titles by the scribe's model.
         """
         self.memory, self.scribe = memory, scribe
-        self._scribe_slot, self._background_slot = scribe_slot, background_slot
+        self._scribe_slot, self._embedding_slot, self._reading_slot = scribe_slot, embedding_slot, reading_slot
         self._writes_titles = writes_titles
         self.background: Sequence[Line | FoundUnit] = ()  # recalled for the latest reply; context for the scribe
         self.quotes = QuoteIndex()
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
-        self.renew()
-        register(self)
-
-    def renew(self) -> None:
-        """Reset the locks and the thread, in a forked child: a job in progress belongs to the parent."""
-        self._done = threading.Condition()
-        self._writing = threading.Lock()  # held while a result is saved
-        self._running = False
+        self._embedding = TaskThread("everthread embedding", "vectors")
+        self._jobs = TaskThread("everthread scribe", "facts, notes and summaries")
+        self._saving_vectors, self._saving = Lock(), Lock()  # held while vectors, and while other results are saved
 
     def submit(self, job: ScribeJob) -> None:
         """Store a job in the bank's queue, and start it."""
@@ -115,28 +114,26 @@ class ScribeWorker:
             self.submit(make_job("title", lines))
 
     def start(self) -> None:
-        """Start the thread if any job is due."""
-        with self._done:
-            if self._running or self._closed or not (self._has_unprocessed_lines() or self._find_due_job()):
-                return
-            self._running = True
-        threading.Thread(target=self._run, name="everthread scribe", daemon=True).start()
+        """Start the threads that have anything to do."""
+        self._embedding.start(self._next_embedding)
+        self._jobs.start(self._next_job)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the worker is idle, at most `timeout` seconds; return whether it is."""
-        with self._done:
-            return self._done.wait_for(lambda: not self._running, timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        return self._embedding.join(timeout) and self._jobs.join(None if deadline is None else _seconds_until(deadline))
 
     def close(self, timeout: float) -> None:
         """Wait up to `timeout` seconds for the job in progress, then write nothing more. The rest stays queued."""
-        with self._done:
-            self._closing = not self._running  # from now on only pending lines are embedded
+        self._closing = not self._jobs.is_running  # from now on no job is started
         if self.memory.backlog:
             self.start()
         self.join(timeout)
         self._closed = True
-        if self._writing.acquire(timeout=timeout):  # a result may be being saved
-            self._writing.release()
+        deadline = time.monotonic() + timeout
+        for saving in (self._saving_vectors, self._saving):  # something may be being saved
+            if saving.acquire(timeout=_seconds_until(deadline)):
+                saving.release()
 
     def notes(self) -> Unit | None:
         """Return the current notes; else None."""
@@ -145,42 +142,27 @@ class ScribeWorker:
 
     # ------------------------------------------------------------------ working
 
+    def _next_embedding(self) -> Task | None:
+        return self._embed_pending if self.memory.backlog and not self._closed else None
+
+    def _next_job(self) -> Task | None:
+        if self._closed or not self.memory.store.exists(self.memory.bank):  # reading a forgotten bank would create it
+            return None
+        if self._count_unread_lines():
+            return self._read_facts
+        job = None if self._closing else self._find_due_job()
+        return None if job is None else partial(self._attempt, job)
+
     def _find_due_job(self) -> ScribeJob | None:
         present = time.monotonic()
         return next((job for job in self.memory.jobs() if self._not_before.get(_job_key(job), 0.0) <= present), None)
 
-    def _run(self) -> None:
-        try:
-            with undo_on_error(self._mark_idle):  # otherwise no further thread would ever start
-                while (task := self._next_task()) is not None:
-                    task()
-        except EverthreadError as error:  # of the store; the conversation raises it too
-            log.warning("notes and summaries are postponed: %s", error)
-
-    def _next_task(self) -> Callable[[], None] | None:
-        """Return the next task. Without one, mark the worker as idle under the same lock, so that a job submitted
-        now starts another thread."""
-        with self._done:
-            if not self._closed and self.memory.backlog:
-                return self._embed_pending
-            if not self._closed and self._count_unread_lines():
-                return self._read_facts
-            job = None if self._closing or self._closed else self._find_due_job()
-            if job is None:
-                self._mark_idle()
-                return None
-            return lambda: self._attempt(job)
-
     def _embed_pending(self) -> None:
         """Embed the lines whose embedding was deferred, and some of earlier versions."""
-        with self._background_slot(), self._writing:
+        with self._embedding_slot(), self._saving_vectors:
             if not self._closed:
                 self.memory.backlog.embed_pending()
                 self.memory.backlog.embed_earlier()
-
-    def _has_unprocessed_lines(self) -> bool:
-        """Return whether lines have no vectors yet, or were not read for facts."""
-        return bool(self.memory.backlog) or self._count_unread_lines() > 0
 
     def _count_unread_lines(self) -> int:
         """Count the lines that were not read for facts yet, if the recipe wants that; others read them when asked."""
@@ -190,14 +172,9 @@ class ScribeWorker:
 
     def _read_facts(self) -> None:
         """Read some of the lines that were not read for facts yet."""
-        with self._background_slot(), self._writing:
+        with self._reading_slot(), self._saving:
             if not self._closed:
                 self.memory.read_facts(limit=MAX_LINES_AT_ONCE)
-
-    def _mark_idle(self) -> None:
-        with self._done:
-            self._running = False
-            self._done.notify_all()
 
     def _attempt(self, job: ScribeJob) -> None:
         self._not_before[_job_key(job)] = time.monotonic() + RETRY_DELAY_S  # in case the job kills the thread
@@ -214,7 +191,7 @@ class ScribeWorker:
         lines_changed = isinstance(error, NotFound) and job.tries < MAX_CONFLICT_RETRIES
         delay_s = 0.0 if lines_changed else min(RETRY_DELAY_S * 2**job.tries, MAX_RETRY_DELAY_S)
         self._not_before[_job_key(job)] = time.monotonic() + delay_s
-        with self._writing, suppress(NotFound):  # the session was forgotten, and the job with it
+        with self._saving, suppress(NotFound):  # the session was forgotten, and the job with it
             if not self._closed and (queued := self._find_queued(job)):
                 if job.kind == "title" and job.tries + 1 >= session_title.MAX_TRIES:
                     self.memory.dequeue(queued)
@@ -239,7 +216,7 @@ class ScribeWorker:
         listed = None
         if session is not None and isinstance(self.scribe, FactScribe):
             listed = list_session_facts(self.memory, self.scribe, session)
-        with self._writing:
+        with self._saving:
             if self._closed or (queued := self._find_queued(job)) is None:
                 return
             if listed is not None:
@@ -259,7 +236,7 @@ class ScribeWorker:
         else:
             old = self.notes()
             unit = self._write_notes(job, lines, old, background)
-        with self._writing:
+        with self._saving:
             if self._closed:
                 return
             if len(self._filter_stored(background)) < len(background):
@@ -407,6 +384,10 @@ def _find_span(source: Line | FoundUnit) -> tuple[int, int]:
 def make_job(kind: Literal["summary", "notes", "title", "facts"], lines: Sequence[Line]) -> ScribeJob:
     """Build a job on these lines of one session."""
     return ScribeJob(kind, lines[0].session, lines[0].seq, lines[-1].seq, now())
+
+
+def _seconds_until(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.0)
 
 
 def _identify(line: Line) -> tuple[int, str, datetime]:

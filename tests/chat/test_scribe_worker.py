@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hardship import PATIENCE, SOON
+from hardship.served import wait_until
 
 from everthread import Filter, Line, Memory
 from everthread.bank import corrections
@@ -14,10 +15,12 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.errors import LLMUnavailable, ScribeFailed
+from everthread.facts.rules import read_statements
+from everthread.facts.types import Statement
 from everthread.scribes.base import NOTES_TOKENS, SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
-from everthread.types import FoundUnit, NewUnit, ScribeJob
+from everthread.types import FoundUnit, NewLine, NewUnit, ScribeJob, Vectors
 
 Opened = Callable[..., ScribeWorker]
 
@@ -88,6 +91,143 @@ def test_new_lines_are_read_for_facts_in_the_background(memory: Memory, desk: Op
     assert busy.join(PATIENCE)
     assert [unit.metadata["value"] for unit in memory.units("fact")] == ["Mia", "Lisbon"]
     assert memory.fact_cache.count_unread() == 0
+
+
+class Gate:
+    """Holds up the threads that pass it until `go` is set; `begun` is set by the first one."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def wait(self) -> None:
+        self.begun.set()
+        assert self.go.wait(PATIENCE)
+
+
+class GatedEmbedder(HashEmbedder):
+    """Waits at a gate, once it has one."""
+
+    gate: Gate | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.gate is not None:
+            self.gate.wait()
+        return super().embed(texts)
+
+
+def defer(memory: Memory, session: str, *texts: str) -> list[Line]:
+    """Store lines whose embedding is deferred, as a chat does."""
+    new = [NewLine(text, speaker="Nora", session=session) for text in texts]
+    return memory.replace_lines((), new, defer_embedding=True)
+
+
+def test_vectors_do_not_wait_while_lines_are_read_for_facts(memory: Memory, desk: Opened) -> None:
+    gate = Gate()
+
+    def read(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+        gate.wait()
+        return read_statements(lines, known)
+
+    memory.statement_reader = read
+    worker = desk()
+    defer(memory, "s", MIA)
+    worker.start()
+    assert gate.begun.wait(PATIENCE)
+    defer(memory, "s", TOM)
+    worker.start()
+    wait_until(lambda: not memory.backlog)
+    assert (memory.stats().pending, memory.fact_cache.count_unread()) == (0, 2)
+    assert memory.context("Where does Mia live?", 200, deadline_s=PATIENCE).complete
+    gate.go.set()
+    assert worker.join(PATIENCE)
+    assert memory.fact_cache.count_unread() == 0
+
+
+def test_vectors_do_not_wait_while_the_scribe_writes(memory: Memory, desk: Opened) -> None:
+    scribe = Waiting()
+    worker = desk(scribe)
+    worker.submit(make_job("summary", observe_lines(memory, "s", MIA)))
+    assert scribe.writes.wait(PATIENCE)
+    defer(memory, "t", TOM)
+    worker.start()
+    wait_until(lambda: not memory.backlog)
+    assert (memory.stats().pending, len(memory.jobs())) == (0, 1)
+    scribe.go.set()
+    assert worker.join(PATIENCE)
+    assert len(memory.units("summary")) == 1
+
+
+def test_facts_and_summaries_do_not_wait_for_an_embedder_that_hangs(tmp_path: Path, desk: Opened) -> None:
+    embedder, gate = GatedEmbedder(64), Gate()
+    with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
+        worker = desk(on=bob)
+        lines = defer(bob, "s", MIA)
+        embedder.gate = gate
+        worker.start()
+        assert gate.begun.wait(PATIENCE)
+        wait_until(lambda: bob.fact_cache.count_unread() == 0)
+        assert [unit.metadata["value"] for unit in bob.units("fact")] == ["Mia", "Lisbon"]
+        assert not worker.join(0)
+        embedder.gate = None
+        worker.submit(make_job("summary", lines))
+        wait_until(lambda: not bob.jobs())
+        gate.go.set()
+        assert worker.join(PATIENCE)
+        assert bob.stats().pending == 0
+
+
+def test_close_embeds_the_pending_lines_and_starts_no_job(memory: Memory, desk: Opened) -> None:
+    worker = desk()
+    lines = defer(memory, "s", MIA)
+    memory.enqueue(make_job("summary", lines))
+    worker.close(PATIENCE)
+    assert (memory.stats().pending, len(memory.jobs()), memory.fact_cache.count_unread()) == (0, 1, 0)
+
+
+def test_close_does_not_wait_for_an_embedder_that_hangs_and_the_lines_stay_pending(
+    tmp_path: Path, desk: Opened
+) -> None:
+    embedder, gate = GatedEmbedder(64), Gate()
+    with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
+        worker = desk(on=bob)
+        defer(bob, "s", MIA)
+        embedder.gate = gate
+        worker.start()
+        assert gate.begun.wait(PATIENCE)
+        begun = time.monotonic()
+        worker.close(0.2)
+        assert time.monotonic() - begun < SOON
+        assert bob.stats().pending == 1
+        gate.go.set()
+        assert worker.join(PATIENCE)
+        defer(bob, "s", TOM)
+        worker.start()
+        assert worker.join(0)
+        assert bob.stats().pending > 0
+
+
+def test_a_bank_that_is_forgotten_while_lines_are_embedded_and_read_is_not_created_again(
+    tmp_path: Path, desk: Opened
+) -> None:
+    embedder, embedding, reading = GatedEmbedder(64), Gate(), Gate()
+    with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
+
+        def read(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+            reading.wait()
+            return read_statements(lines, known)
+
+        bob.statement_reader = read
+        worker = desk(on=bob)
+        defer(bob, "s", MIA)
+        embedder.gate = embedding
+        worker.start()
+        for gate in (embedding, reading):
+            assert gate.begun.wait(PATIENCE)
+        bob.forget(everything=True)
+        for gate in (embedding, reading):
+            gate.go.set()
+        assert worker.join(PATIENCE)
+        assert not bob.store.exists("bob")
 
 
 def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memory: Memory, desk: Opened) -> None:

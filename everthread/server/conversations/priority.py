@@ -6,6 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal, get_args
+
+BackgroundWork = Literal["embedding", "facts"]
 
 MAX_BACKGROUND_WAIT_S = 10.0  # background work waits at most this long for replies
 MAX_HELD_S = 120.0  # and this long for other background work
@@ -23,7 +26,7 @@ class PriorityGate:
         self._slots = threading.BoundedSemaphore(max_interactive)
         self._waiting = 0
         self._changed = threading.Condition()
-        self._background = threading.Lock()
+        self._background = {work: threading.Lock() for work in get_args(BackgroundWork)}
 
     @contextmanager
     def interactive(self) -> Iterator[None]:
@@ -40,19 +43,23 @@ class PriorityGate:
                     self._changed.notify_all()
 
     @contextmanager
-    def background(self) -> Iterator[None]:
-        """Hold the slot for background work: one caller at a time, while no reply is being prepared.
+    def background(self, work: BackgroundWork) -> Iterator[None]:
+        """Hold the slot for background work of one kind: one caller at a time, while no reply is being prepared.
 
-        A caller that has waited for MAX_BACKGROUND_WAIT_S proceeds beside replies, but not beside other background
-        work: of hundreds that had waited, each reply would have to wait for all. Only if the others take longer than
+        A caller that has waited for MAX_BACKGROUND_WAIT_S proceeds beside replies, but not beside others of its kind:
+        of hundreds that had waited, each reply would have to wait for all. Only if the others take longer than
         MAX_HELD_S, because an embedder hangs, does it proceed beside them.
+
+        Args:
+            work: the kind. Reading for facts takes seconds at first, and vectors don't wait for it.
         """
         deadline = time.monotonic() + MAX_BACKGROUND_WAIT_S
-        is_alone = self._background.acquire(timeout=MAX_HELD_S)
+        slot = self._background[work]
+        is_alone = slot.acquire(timeout=MAX_HELD_S)
         try:
             with self._changed:
                 self._changed.wait_for(lambda: not self._waiting, max(deadline - time.monotonic(), 0.0))
             yield
         finally:
             if is_alone:
-                self._background.release()
+                slot.release()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import AbstractContextManager
 from weakref import WeakValueDictionary
 
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.memory import Memory
 from everthread.recipes.options import identify
-from everthread.server.conversations.priority import PriorityGate
+from everthread.server.conversations.priority import BackgroundWork, PriorityGate
 from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 
@@ -35,7 +36,8 @@ class ScribeWorkers:
                     memory,
                     scribe,
                     scribe_slot=lambda: self._leases.hold_if_free(memory.bank, self._slots),
-                    background_slot=lambda: self._leases.hold_if_free(memory.bank, self._priority.background()),
+                    embedding_slot=lambda: self._background(memory.bank, "embedding"),
+                    reading_slot=lambda: self._background(memory.bank, "facts"),
                     writes_titles=self._services.writes_titles,
                 )
             worker.scribe = scribe
@@ -52,3 +54,7 @@ class ScribeWorkers:
         """Stop all workers; each may finish what it is writing until `deadline`, a time.monotonic()."""
         for worker in list(self._workers.values()):
             worker.close(timeout=max(deadline - time.monotonic(), 0.1))
+
+    def _background(self, bank: str, work: BackgroundWork) -> AbstractContextManager[None]:
+        """Return a slot for background work in a bank."""
+        return self._leases.hold_if_free(bank, self._priority.background(work))

@@ -45,7 +45,7 @@ def test_background_work_waits_until_no_reply_is_being_prepared_or_queued() -> N
             done.append(name)
 
     def embed() -> None:
-        with gate.background():
+        with gate.background("embedding"):
             done.append("embedded")
 
     replies = [threading.Thread(target=prepare, args=(name,)) for name in ("one", "two")]
@@ -66,7 +66,7 @@ def test_background_work_waits_until_no_reply_is_being_prepared_or_queued() -> N
 def test_background_work_proceeds_eventually_under_constant_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.05)
     gate = PriorityGate(1)
-    with gate.interactive(), gate.background():
+    with gate.interactive(), gate.background("embedding"):
         pass
 
 
@@ -75,7 +75,7 @@ def test_background_work_that_has_waited_for_the_limit_runs_one_at_a_time(monkey
     gate, running, done = PriorityGate(1), threading.Lock(), list[bool]()
 
     def embed() -> None:
-        with gate.background():
+        with gate.background("embedding"):
             is_alone = running.acquire(blocking=False)
             time.sleep(0.02)
             done.append(is_alone)
@@ -96,16 +96,30 @@ def test_background_work_that_hangs_does_not_hold_up_the_other_for_ever(monkeypa
     gate, done = PriorityGate(1), threading.Event()
 
     def embed() -> None:
-        with gate.background():
+        with gate.background("embedding"):
             done.set()
 
-    with gate.background():
+    with gate.background("embedding"):
         other = threading.Thread(target=embed)
         other.start()
         assert done.wait(PATIENCE)
     other.join(PATIENCE)
-    with gate.background():
+    with gate.background("embedding"):
         pass
+
+
+def test_embedding_does_not_wait_for_reading_for_facts() -> None:
+    gate, done = PriorityGate(1), threading.Event()
+
+    def embed() -> None:
+        with gate.background("embedding"):
+            done.set()
+
+    with gate.background("facts"):
+        other = threading.Thread(target=embed)
+        other.start()
+        assert done.wait(PATIENCE)
+    other.join(PATIENCE)
 
 
 def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:
@@ -114,5 +128,5 @@ def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:
         raise ZeroDivisionError
     with gate.interactive():
         pass
-    with gate.background():
+    with gate.background("embedding"):
         pass

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
-from everthread import NewUnit
+from hardship import PATIENCE
+from hardship.served import wait_until
+
+from everthread import Line, NewUnit
+from everthread.facts.types import Statement
 from everthread.recipes.default import Default
 from everthread.recipes.snapshots import Snapshots
 from everthread.server.conversations.registry import ConversationRegistry
@@ -101,3 +108,26 @@ def test_a_line_with_the_number_of_one_that_was_recalled_from_a_former_bank_is_r
     assert "harbour" in ask("Where does Mara work now?")
     store.close()
     of_other_process.close()
+
+
+def test_lines_are_embedded_while_those_of_another_bank_are_read_for_facts(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path)) as store:
+        services = Services(store, HashEmbedder(64), None, Default())
+        registry = ConversationRegistry(services)
+        proxied = ConversationMemory(registry, stores_history=False)
+        begun, go = threading.Event(), threading.Event()
+
+        def read(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+            begun.set()
+            assert go.wait(PATIENCE)
+            return []
+
+        memories = {bank: services.get_memory(bank, create=True) for bank in ("mara", "nora")}
+        memories["mara"].statement_reader = read
+        for bank in memories:
+            proxied.keep(bank, [ChatMessage("user", "I work at the library.")], None)
+            assert begun.wait(PATIENCE)
+        wait_until(lambda: not any(memory.backlog for memory in memories.values()))
+        assert [memory.stats().pending for memory in memories.values()] == [0, 0]
+        go.set()
+        registry.close()
