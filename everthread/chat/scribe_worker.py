@@ -41,6 +41,7 @@ log = logging.getLogger("everthread")
 RETRY_DELAY_S = 30.0  # before a failed job is tried again; doubled each time
 MAX_RETRY_DELAY_S = 3600.0
 MAX_LINES_AT_ONCE = 128  # read for facts, before another task is looked for
+MAX_VECTOR_WAIT_S = 10.0  # lines are read for facts once all have vectors, which takes twice as long beside reading
 MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the job ran
 
 
@@ -171,7 +172,8 @@ class ScribeWorker:
         return self.memory.fact_cache.count_unread() if is_wanted else 0
 
     def _read_facts(self) -> None:
-        """Read some of the lines that were not read for facts yet."""
+        """Read some of the lines that were not read for facts yet, after those that are being embedded have vectors."""
+        self._embedding.join(MAX_VECTOR_WAIT_S)
         with self._reading_slot(), self._saving:
             if not self._closed:
                 self.memory.read_facts(limit=MAX_LINES_AT_ONCE)

@@ -11,6 +11,7 @@ from hardship.served import wait_until
 
 from everthread import Filter, Line, Memory
 from everthread.bank import corrections
+from everthread.chat import scribe_worker
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.scribe_worker import ScribeWorker, make_job
@@ -157,7 +158,31 @@ def test_vectors_do_not_wait_while_the_scribe_writes(memory: Memory, desk: Opene
     assert len(memory.units("summary")) == 1
 
 
-def test_facts_and_summaries_do_not_wait_for_an_embedder_that_hangs(tmp_path: Path, desk: Opened) -> None:
+def test_facts_are_read_once_the_pending_lines_have_vectors(tmp_path: Path, desk: Opened) -> None:
+    embedder, gate = GatedEmbedder(64), Gate()
+    with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
+        pending: list[int] = []
+
+        def read(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+            pending.append(bob.stats().pending)
+            return []
+
+        bob.statement_reader = read
+        worker = desk(on=bob)
+        defer(bob, "s", MIA)
+        embedder.gate = gate
+        worker.start()
+        assert gate.begun.wait(PATIENCE)
+        assert not worker.join(0.1)
+        gate.go.set()
+        assert worker.join(PATIENCE)
+        assert pending == [0]
+
+
+def test_facts_and_summaries_do_not_wait_for_an_embedder_that_hangs(
+    tmp_path: Path, desk: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scribe_worker, "MAX_VECTOR_WAIT_S", 0.05)
     embedder, gate = GatedEmbedder(64), Gate()
     with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
         worker = desk(on=bob)
@@ -207,8 +232,9 @@ def test_close_does_not_wait_for_an_embedder_that_hangs_and_the_lines_stay_pendi
 
 
 def test_a_bank_that_is_forgotten_while_lines_are_embedded_and_read_is_not_created_again(
-    tmp_path: Path, desk: Opened
+    tmp_path: Path, desk: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scribe_worker, "MAX_VECTOR_WAIT_S", 0.05)
     embedder, embedding, reading = GatedEmbedder(64), Gate(), Gate()
     with Memory.open("bob", store=tmp_path / "more", embedder=embedder) as bob:
 
