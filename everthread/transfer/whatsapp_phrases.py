@@ -10,6 +10,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from everthread.common.once import once
+
 LTR_MARK = "\u200e"  # left-to-right mark, which iPhones put before the messages of WhatsApp
 MARKS = LTR_MARK + "\u200f"  # in languages that are written from right to left, the right-to-left mark
 MARK = f"[{MARKS}]"  # a pattern
@@ -36,17 +38,6 @@ _FILES = re.compile(_FILE, re.IGNORECASE)
 _OMITTED = rf"<{MARK}?(?:{_join_phrases('omitted')})>"
 _LEFT_OUT = rf"(?:{_join_phrases('left_out')})"
 _EDIT_MARK = re.compile(rf"<(?:{_join_phrases('edited')})\.?>", re.IGNORECASE)
-_WORDLESS = re.compile(
-    rf"{MARK}?(?:{_FILE}|{_OMITTED}|{_LEFT_OUT}|(?:{_join_phrases('deleted')})[.。]?)|null|",
-    re.IGNORECASE,
-)
-_MARKED = re.compile(  # only after the mark, because a person may write the same
-    rf"{MARK}(?:(?:{_join_phrases('notices')}).*|[^\n]{{1,200}}{MARK}(?:{_LEFT_OUT}|{_FILE}))",
-    re.IGNORECASE | re.DOTALL,
-)
-_DOCUMENT = re.compile(  # "Lease.pdf • 3 pages document omitted", with marks of direction before the numbers and words
-    rf"[^\n]{{1,200}}\.\w{{1,9}}(?: • [^\n]{{1,40}})? ?{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE
-)
 _NOTE_BEFORE = re.compile(rf"{MARK}?(?:{_OMITTED}|{_FILE}){MARK}?\n", re.IGNORECASE)  # before a caption
 _NOTE_AFTER = re.compile(rf"{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE)
 
@@ -58,7 +49,7 @@ def is_morning(day_period: str) -> bool:
 
 def is_system_message(text: str) -> bool:
     """Return whether WhatsApp wrote the message, not the person."""
-    return any(pattern.fullmatch(text) for pattern in (_WORDLESS, _MARKED, _DOCUMENT))
+    return any(pattern.fullmatch(text) for pattern in _compile_system_messages())
 
 
 def find_files(text: str) -> list[str]:
@@ -82,3 +73,21 @@ def strip_edit_mark(text: str) -> str:
     if begin < 0 or not _EDIT_MARK.fullmatch(text, begin):
         return text
     return text[:begin].rstrip().rstrip(MARKS).rstrip()
+
+
+@once
+def _compile_system_messages() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of what WhatsApp writes. Most servers start without ever needing them."""
+    return (
+        re.compile(
+            rf"{MARK}?(?:{_FILE}|{_OMITTED}|{_LEFT_OUT}|(?:{_join_phrases('deleted')})[.。]?)|null|",
+            re.IGNORECASE,
+        ),
+        re.compile(  # only after the mark, because a person may write the same
+            rf"{MARK}(?:(?:{_join_phrases('notices')}).*|[^\n]{{1,200}}{MARK}(?:{_LEFT_OUT}|{_FILE}))",
+            re.IGNORECASE | re.DOTALL,
+        ),
+        re.compile(  # "Lease.pdf • 3 pages document omitted", with marks of direction before the numbers and words
+            rf"[^\n]{{1,200}}\.\w{{1,9}}(?: • [^\n]{{1,40}})? ?{MARK}(?:{_LEFT_OUT}|{_IPHONE_FILE})", re.IGNORECASE
+        ),
+    )
