@@ -1,6 +1,6 @@
 """VectorWorker: embeds the lines of large imports, and brings those of earlier versions up to date, in the background.
 
-It also reads imported lines for facts.
+It also reads imported lines for facts, while no lines are to be embedded.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from everthread.memory import Memory
 log = logging.getLogger("everthread.server")
 
 RETRY_DELAY_S = 30.0  # until a store that could not be reached is tried again
+
+FACTS = "facts"  # the kind of the tasks that make way for others
 
 _Tasks = dict[tuple[str, str], Callable[[], None]]  # by bank and kind
 
@@ -47,7 +49,14 @@ class VectorWorker:
 
     def add_facts(self, memory: Memory) -> None:
         """Read the lines of a bank that were not read for facts yet."""
-        self._submit(memory.bank, "facts", lambda: memory.read_facts(self._check_open))
+
+        def check(_: int) -> None:
+            self._check_open()
+            if self._has_vectors_to_make():
+                self.add_facts(memory)  # continues after them
+                raise _Stopped
+
+        self._submit(memory.bank, FACTS, lambda: memory.read_facts(check))
 
     def add_earlier(self, memory: Memory) -> None:
         """Bring the lines of a bank up to date that an earlier version stored: their words, glosses and codes."""
@@ -105,7 +114,7 @@ class VectorWorker:
         with self._changed:
             self._resume_interrupted()
             if self._tasks and not self._is_closed:
-                key = next(iter(self._tasks))
+                key = min(self._tasks, key=lambda key: key[1] == FACTS)  # the first of those that are no facts
                 return key, self._tasks.pop(key)
             self._is_running = False
             self._changed.notify_all()
@@ -121,10 +130,14 @@ class VectorWorker:
             self._tasks |= self._interrupted
             self._interrupted = {}
 
+    def _has_vectors_to_make(self) -> bool:
+        with self._changed:
+            return any(kind != FACTS for _, kind in self._tasks)
+
     def _check_open(self, _: int = 0) -> None:
         if self._is_closed:
             raise _Stopped
 
 
 class _Stopped(Exception):
-    """The server stops."""
+    """A task ends early: the server stops, or the task continues after others."""

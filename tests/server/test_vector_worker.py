@@ -13,6 +13,8 @@ from hardship.served import wait_until
 
 from everthread.bank import embedding_backlog
 from everthread.embedders.onnx import OnnxEmbedder
+from everthread.facts import bank_facts
+from everthread.facts.types import Statement
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.services import Services
@@ -20,7 +22,7 @@ from everthread.server.vector_worker import VectorWorker
 from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.types import NewLine, Vectors
+from everthread.types import Line, NewLine, Vectors
 
 
 class SlowEmbedder(HashEmbedder):
@@ -79,6 +81,29 @@ def test_a_closed_worker_finishes_its_batch_and_embeds_no_other_bank(
     assert worker.join(PATIENCE)
     worker.add(memories[1])
     assert pending(memories) == [0, 2]
+
+
+def test_reading_for_facts_makes_way_for_lines_without_vectors(
+    memories: list[Memory], embedder: SlowEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank_facts, "BATCH_LINES", 1)
+    worker, begun, go, found = VectorWorker(), threading.Event(), threading.Event(), list[int]()
+
+    def read(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+        begun.set()
+        assert go.wait(PATIENCE)
+        found.append(memories[1].stats().pending)
+        return []
+
+    memories[0].statement_reader = read
+    embedder.go.set()
+    worker.add_facts(memories[0])
+    assert begun.wait(PATIENCE)
+    worker.add(memories[1])
+    go.set()
+    assert worker.join(PATIENCE)
+    assert found == [2, 0]
+    assert [memory.fact_cache.count_unread() for memory in memories] == [0, 0]
 
 
 def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
