@@ -13,6 +13,7 @@ from everthread.common.keys import SETTING_SCRIBE
 from everthread.embedders.base import Embedder
 from everthread.embedders.shapes import embed_question
 from everthread.errors import ConfigError, ModelError, NotFound
+from everthread.facts.overview import parse_overview
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
@@ -27,6 +28,7 @@ from everthread.server.models.connection_file import ConnectionFile
 from everthread.server.vector_worker import VectorWorker
 from everthread.stores.base import Store
 from everthread.text.tokens import TokenCounter, estimate_tokens
+from everthread.types import now
 
 log = logging.getLogger("everthread.server")
 
@@ -91,10 +93,12 @@ class Services:
         return self.llms.llm
 
     def warm_up(self) -> None:
-        """Prepare the language model and the embedder, so that the first reply need not wait for them."""
-        self.llms.warm_up()
+        """Prepare the embedder, the patterns of questions and the language model, so that neither the first recall nor
+        the first reply waits for them."""
         with suppress(ModelError):  # the first reply reports it
             embed_question(self.embedder, "hello")
+        parse_overview("hello", now())
+        self.llms.warm_up()
 
     def get_scribe(self, name: str | None = None) -> Scribe:
         """Return a scribe.
