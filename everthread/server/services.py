@@ -8,6 +8,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from everthread import factory
 from everthread.common.keys import SETTING_SCRIBE
 from everthread.embedders.base import Embedder
@@ -93,11 +95,12 @@ class Services:
         return self.llms.llm
 
     def warm_up(self) -> None:
-        """Prepare the embedder, the patterns of questions and the language model, so that neither the first recall nor
+        """Prepare the embedder, what recall loads at first and the language model, so that neither the first recall nor
         the first reply waits for them."""
         with suppress(ModelError):  # the first reply reports it
             embed_question(self.embedder, "hello")
         parse_overview("hello", now())
+        np.unique(())  # the first call imports numpy.ma, which takes as long as a recall
         self.llms.warm_up()
 
     def get_scribe(self, name: str | None = None) -> Scribe:
