@@ -30,7 +30,7 @@ from everthread.stores.sqlite.write_ahead_log import use_write_ahead_log
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file can't be unlinked
+except ImportError:  # Windows, which has no such locks
     fcntl = None  # type: ignore[assignment]
 
 BANK_SUFFIX = ".bank"
@@ -471,7 +471,7 @@ class BankFile:
         with folder_lock(self.path.parent, exclusive=True):
             if self.path.exists() and not replace:
                 return False
-            path.replace(self.path)
+            self._change_entry(lambda: path.replace(self.path))
             for log in LOG_SUFFIXES:
                 self._sibling(log).unlink(missing_ok=True)
             sync_folder(self.path.parent)
@@ -496,12 +496,45 @@ class BankFile:
 
     def _unlink_files(self) -> None:
         with folder_lock(self.path.parent, exclusive=True):
-            for path in self._list_files():
-                path.unlink(missing_ok=True)
+            self._change_entry(lambda: self.path.unlink(missing_ok=True))
+            for end in LOG_SUFFIXES:
+                self._sibling(end).unlink(missing_ok=True)
             for path in find_orphan_logs(self.path.parent):
                 with suppress(OSError):  # a log of another bank; the doctor reports it
                     path.unlink()
             sync_folder(self.path.parent)
+
+    def _change_entry(self, change: Callable[[], object]) -> None:
+        """Delete or replace the file.
+
+        Windows refuses this while the file is open. There it is closed before, and other threads and processes get
+        time to close it. It has then no lock, so that nothing is changed if it is written meanwhile.
+        """
+        if fcntl is not None:  # not Windows
+            change()
+            return
+        written = self._describe_content()
+        deadline = time.monotonic() + OPEN_TIMEOUT_S
+        self._drop_writer()
+        self._drop_readers()
+        while True:
+            try:
+                change()
+                return
+            except PermissionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+                if self._describe_content() != written:
+                    raise
+
+    def _describe_content(self) -> tuple[int, int, int]:
+        """Return what differs once the file is written: its size, its time and the size of its log."""
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return 0, 0, 0
+        return status.st_size, status.st_mtime_ns, _get_size(self._sibling("-wal"))
 
     def _read_last(self, read_last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         try:

@@ -25,6 +25,7 @@ _FORBIDDEN = (
 )
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}
 _HELD = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, {errno.EAGAIN}
+_OPEN_ELSEWHERE = {32, 33}  # Windows' ERROR_SHARING_VIOLATION and ERROR_LOCK_VIOLATION, which count as EACCES
 _NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
 
@@ -63,6 +64,11 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
         return StoreUnavailable(
             f"{place} can't be opened: this process has too many files open ({reason}). {outcome}Close memories and "
             "stores that are not in use, pass one store to all of them, or raise the limit, as with: ulimit -n 4096"
+        )
+    if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
+        return StoreUnavailable(
+            f"{place} is open in another program: {reason}. {outcome}End the other programs that use it, such as a "
+            "server, a chat or an MCP client, and try again"
         )
     if _matches(error, _FORBIDDEN):
         what = "written" if os.access(path, os.R_OK) or _is_missing(path) else "read"
