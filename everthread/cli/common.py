@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.cli.usage_errors import JSON_OPTION, explain_arguments, explain_early_option, unknown_command_error
 from everthread.common.fast_imports import without_garbage_collection
 from everthread.common.installation import extra_command
+from everthread.common.shell import quote
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.stores.conditions import parse_condition_text
 from everthread.text import indentation
@@ -237,7 +237,7 @@ def bank_option(command: Command) -> Command:
 
 def bank_argument(bank: str) -> str:
     """Return the argument that names a bank, for a command in a message; nothing for the default one."""
-    return "" if bank == DEFAULT_BANK else f" --bank {shlex.quote(bank)}"
+    return "" if bank == DEFAULT_BANK else f" --bank {quote(bank)}"
 
 
 def set_option(command: Command) -> Command:

@@ -8,7 +8,6 @@ belong to another environment than the running interpreter.
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+from everthread.common.shell import quote
 
 NAME = "everthread"
 
@@ -26,8 +27,8 @@ def extra_command(extra: str) -> str:
     if clone is not None and extra == "server" and Path(sys.prefix) == clone / ".venv":
         return "make serve"
     if clone is not None:
-        return f"{_find_installer()} --editable {shlex.quote(f'{clone}[{extra}]')}"
-    return f"{_find_installer()} {shlex.quote(_format_requirement(f'[{extra}]'))}"
+        return f"{_find_installer()} --editable {quote(f'{clone}[{extra}]')}"
+    return f"{_find_installer()} {quote(_format_requirement(f'[{extra}]'))}"
 
 
 def has_llm_extra() -> bool:
@@ -47,17 +48,17 @@ def upgrade_command() -> str:
     """Return the shell command that updates Everthread."""
     clone = _find_source_tree()
     if clone is not None:
-        return f"git -C {shlex.quote(str(clone))} pull"
-    return f"{_find_installer()} --upgrade {shlex.quote(_format_requirement())}"
+        return f"git -C {quote(str(clone))} pull"
+    return f"{_find_installer()} --upgrade {quote(_format_requirement())}"
 
 
 def package_command(package: str) -> str:
     """Return the shell command that installs another package into the running environment."""
-    return f"{_find_installer()} {shlex.quote(package)}"
+    return f"{_find_installer()} {quote(package)}"
 
 
 def _find_installer() -> str:
-    python = shlex.quote(sys.executable)
+    python = quote(sys.executable)
     return f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
 
 

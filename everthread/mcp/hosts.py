@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Sequence
 
+from everthread.common.shell import join
 from everthread.errors import BadInput
 
 NAME = "everthread"
@@ -43,7 +43,7 @@ def _vscode(command: Command) -> str:
 
 
 def _claude_code(command: Command) -> str:
-    return f"claude mcp add {NAME} -- {shlex.join(command)}"
+    return f"claude mcp add {NAME} -- {join(command)}"
 
 
 def _codex(command: Command) -> str:
