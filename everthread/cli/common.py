@@ -120,9 +120,7 @@ class Group(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # characters that the terminal can't encode
+        prepare_output()
         as_json = JSON_OPTION in args_before_double_dash(args)
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
@@ -200,6 +198,18 @@ def fail(ctx: click.Context, message: str, status: int) -> NoReturn:
     print_json_error(message, ctx.meta[META_AS_JSON])
     click.echo(f"everthread: {escape_control_chars(message)}", err=True)
     ctx.exit(status)
+
+
+def prepare_output() -> None:
+    """Escape the characters that the terminal can't encode, and write UTF-8 to files and pipes on Windows.
+
+    Input is read as UTF-8 everywhere. The encoding that Python chooses for Windows' pipes lacks most languages.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            if sys.platform == "win32" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ:
+                stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(errors="backslashreplace")
 
 
 def confirm(question: str) -> None:

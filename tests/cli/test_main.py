@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hardship import PATIENCE
 from hardship.python import run_python, start_python
 
 import everthread
-from everthread.cli.common import LAZY_COMMANDS, NO_TIME, json_option
+from everthread.cli.common import LAZY_COMMANDS, NO_TIME, json_option, prepare_output
 from everthread.cli.main import main
 from everthread.cli.names import EMPTY_BANK
 from everthread.common.installation import extra_command
@@ -1284,6 +1285,28 @@ def test_unencodable_characters_are_escaped_on_a_terminal(
     shown = program("lines", PYTHONIOENCODING="latin-1")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "user: \\u732b \\U0001f600" in shown.stdout
+
+
+@pytest.mark.parametrize(("system", "output"), [("win32", "→ 猫 😀"), ("linux", r"\u2192 \u732b \U0001f600")])
+def test_windows_output_to_files_is_utf_8_whatever_its_code_page(
+    monkeypatch: pytest.MonkeyPatch, system: str, output: str
+) -> None:
+    written = BytesIO()
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="cp1252"))
+    prepare_output()
+    print("→ 猫 😀", end="", flush=True)
+    assert written.getvalue().decode("utf-8") == output
+
+
+def test_windows_output_is_in_the_encoding_that_the_user_has_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = BytesIO()
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="cp1252"))
+    prepare_output()
+    print("Zürich 猫", end="", flush=True)
+    assert written.getvalue() == b"Z\xfcrich \\u732b"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
