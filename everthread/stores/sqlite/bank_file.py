@@ -11,6 +11,7 @@ import math
 import os
 import re
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ except ImportError:  # Windows, which has no such locks
     fcntl = None  # type: ignore[assignment]
 
 BANK_SUFFIX = ".bank"
+_DEVICE_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d")  # also before a suffix; other cases are escaped
 MAX_FILE_NAME_BYTES = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
 SYNCHRONOUS = "FULL"  # of SQLite: a line is on disk when observe returns
 OPEN_TIMEOUT_S = 5.0  # opening a bank waits this long for other processes, to finish an interrupted erasure
@@ -46,9 +48,11 @@ def file_name(bank: str) -> str:
     """Return the name of a bank's file.
 
     Raises:
-        BadBankId: the id is invalid, or too long for a file name.
+        BadBankId: the id is invalid, too long for a file name, or on Windows the name of a device.
     """
     check_bank_id(bank)
+    if sys.platform == "win32" and _DEVICE_NAMES.fullmatch(bank):
+        raise BadBankId(f"Windows takes a file of the name {bank!r} for a device; choose another bank id")
     name = (
         "".join(c if re.match(r"[a-z0-9_-]", c) else "".join(f"%{b:02X}" for b in c.encode()) for c in bank)
         + BANK_SUFFIX

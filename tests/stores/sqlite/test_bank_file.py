@@ -1,5 +1,6 @@
 import multiprocessing
 import sqlite3
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -342,3 +343,14 @@ def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
         assert files
         assert all(file.stat().st_mode & 0o077 == 0 for file in files)
         assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("bank", ["con", "aux", "nul", "prn", "com1", "lpt9"])
+def test_windows_refuses_banks_whose_files_it_takes_for_devices(monkeypatch: pytest.MonkeyPatch, bank: str) -> None:
+    assert file_name(bank) == f"{bank}.bank"
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(BadBankId, match="for a device; choose another bank id"):
+        file_name(bank)
+    assert bank_id(f"{bank}.bank") is None
+    for allowed in (bank.upper(), bank + "-", "my " + bank):
+        assert bank_id(file_name(allowed)) == allowed
