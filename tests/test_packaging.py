@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import everthread
 from everthread.cli.main import main
@@ -109,6 +110,14 @@ def test_ci_tests_every_python_that_the_project_names() -> None:
     matrix = yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"]["test"]["strategy"]["matrix"]
     assert named == matrix["python"] == PYTHONS
     assert project()["requires-python"] == f">={PYTHONS[0]}"
+
+
+@pytest.mark.parametrize(("system", "is_needed"), [("win32", True), ("darwin", False), ("linux", False)])
+def test_time_zones_are_installed_on_windows_which_has_none(system: str, is_needed: bool) -> None:
+    requirements = map(Requirement, project()["dependencies"])
+    (tzdata,) = (each for each in requirements if each.name == "tzdata")
+    assert tzdata.marker is not None
+    assert tzdata.marker.evaluate({"sys_platform": system}) == is_needed
 
 
 @pytest.mark.parametrize("name", ["ci", "release"])
