@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from everthread.server.people.accounts import Account
 from everthread.server.problems import Problem
-from everthread.server.uploads import LOCK_NAME
+from everthread.server.uploads import LOCK_NAME, remove_unopened
 
 try:
     import fcntl
@@ -145,10 +145,12 @@ def _remove(pattern: str, older_than_s: float) -> None:
         with suppress(OSError):  # it belongs to another user, is in use, or was removed
             if time.time() - folder.lstat().st_mtime < older_than_s:
                 continue
+            if fcntl is None:
+                remove_unopened(folder)
+                continue
             lock = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR, 0o600)
             try:
-                if fcntl is not None:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder)
             finally:
                 os.close(lock)

@@ -83,13 +83,25 @@ def remove_stale_uploads() -> None:
     """Remove the folders of uploads that killed processes of this user have left."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # it belongs to another user, is in use, or was removed
-            lock = os.open(folder / LOCK_NAME, os.O_RDWR)
-            try:
-                if fcntl is not None and folder.lstat().st_uid == os.getuid():
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder)
-            finally:
-                os.close(lock)
+            if fcntl is None:
+                remove_unopened(folder)
+            elif folder.lstat().st_uid == os.getuid():
+                _remove_unlocked(folder)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    lock = os.open(folder / LOCK_NAME, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)
+    finally:
+        os.close(lock)
+
+
+def remove_unopened(folder: Path) -> None:
+    """Remove a folder on Windows. Raises OSError if a process uses it, which keeps its lock file open."""
+    (folder / LOCK_NAME).unlink()
+    shutil.rmtree(folder)
 
 
 def safe_filename(name: str) -> str:
