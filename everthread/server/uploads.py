@@ -33,6 +33,7 @@ FOLDER_PREFIX = "everthread-upload-"  # of the folders' names
 LOCK_NAME = ".lock"
 MAX_STEM_CHARS = 80  # characters of a file's name without its extension; its path has them twice
 UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]+')  # characters that no name of a file has on Windows
+DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)\d) *(\.|\Z)", re.IGNORECASE)  # names of devices on Windows
 RAW_CONTENT = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -110,6 +111,8 @@ def safe_filename(name: str) -> str:
     if not dot or not re.fullmatch(r"[A-Za-z]{1,8}", extension):
         stem, extension = name, "txt"
     plain = UNSAFE.sub("_", stem.rpartition("/")[2]).strip(" .")[:MAX_STEM_CHARS]
+    if DEVICE.match(plain):
+        plain = f"_{plain}"
     return f"{plain.encode()[:200].decode(errors='ignore').rstrip(' .') or 'file'}.{extension.lower()}"
 
 

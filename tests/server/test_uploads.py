@@ -36,6 +36,9 @@ def test_a_safe_file_name_has_no_path_and_a_limited_length(name: str) -> None:
         ("WhatsApp Chat with Ann & Bob_2 🎉 (1).txt", "WhatsApp Chat with Ann & Bob_2 🎉 (1).txt"),
         ("Version 1.2 of it", "Version 1.2 of it.txt"),
         ('a<b>:"c" .json', "a_b_c_.json"),
+        ("con.txt", "_con.txt"),
+        ("NUL.old.json", "_NUL.old.json"),
+        ("Connor.txt", "Connor.txt"),
     ],
 )
 def test_a_plain_file_name_is_hardly_changed(name: str, safe: str) -> None:
