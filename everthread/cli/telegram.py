@@ -11,6 +11,7 @@ import click
 from everthread import config, factory
 from everthread.cli.common import json_option, show_json
 from everthread.errors import ConfigError
+from everthread.llms.event_loop import INTERRUPT_DELAY_S
 from everthread.server import logs, runner
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.data_location import find_location
@@ -63,7 +64,8 @@ def telegram(ctx: click.Context, /, model: str | None, scribe_model: str | None,
         service.start()
         click.echo(_greet(name))
         services.warm_up()
-        stopped.wait()
+        while not stopped.wait(INTERRUPT_DELAY_S):  # Windows delivers no interrupt to a wait without a timeout
+            pass
 
 
 def _load_settings() -> Settings:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 Close = Callable[[], Coroutine[Any, Any, None]]
+
+INTERRUPT_DELAY_S = 0.1  # after which an interrupt is noticed at the latest
 
 _lock = threading.RLock()  # reentrant: the garbage collector may call `_close` while this thread holds it
 _loop: asyncio.AbstractEventLoop | None = None
@@ -33,9 +36,17 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """
     future = start(coroutine)
     try:
-        return future.result()
+        return wait_for(future)
     finally:
         future.cancel()  # no effect once it is done
+
+
+def wait_for(future: Future[Result]) -> Result:
+    """Return the result of a future; an interrupt ends the wait."""
+    if sys.platform == "win32":  # which delivers no interrupt to a wait without a timeout
+        while not wait([future], INTERRUPT_DELAY_S).done:
+            pass
+    return future.result()
 
 
 def close_with_owner(owner: object, close: Close) -> None:

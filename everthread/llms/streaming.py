@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from everthread.errors import ModelError
 from everthread.llms.errors import LLMErrors
-from everthread.llms.event_loop import close_with_owner, run, start
+from everthread.llms.event_loop import close_with_owner, run, start, wait_for
 from everthread.text.encoding import make_encodable
 from everthread.text.tokens import estimate_tokens
 from everthread.types import Message, Usage
@@ -105,7 +105,7 @@ class ReplyReader:
         try:
             if self._closed:
                 future.cancel()
-            return future.result()
+            return wait_for(future)
         except CancelledError:
             return None
         finally:

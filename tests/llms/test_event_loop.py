@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import asyncio
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 import pytest
 from hardship import PATIENCE
 
-from everthread.llms.event_loop import run, start
+from everthread.llms.event_loop import run, start, wait_for
 
 
 async def get_thread_id() -> int:
@@ -22,6 +23,16 @@ def test_all_coroutines_run_in_one_separate_thread() -> None:
         thread_ids = set(pool.map(lambda _: run(get_thread_id()), range(20)))
     assert len(thread_ids) == 1
     assert thread_ids != {threading.get_ident()}
+
+
+def test_an_interrupt_that_wakes_no_lock_ends_a_wait_as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    future = start(asyncio.sleep(PATIENCE))
+    monkeypatch.setattr(sys, "platform", "win32")
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(future)
+    assert not future.done()
+    future.cancel()
 
 
 def test_an_exception_is_raised_in_the_calling_thread() -> None:
