@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from like_windows import run_like_windows
 
 from everthread.server import kept_uploads
 from everthread.server.kept_uploads import UploadName
 from everthread.server.problems import Problem
-from tests.like_windows import run_like_windows
 
 
 def test_no_other_caller_or_bank_finds_an_upload() -> None:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from like_windows import run_like_windows
 
 from everthread import Memory
-from tests.like_windows import run_like_windows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="open files are found in /proc")
 
