@@ -12,9 +12,9 @@ _PLAIN = re.compile(r"[\w@%+=:,./\\\[\]-]+")
 
 def quote(argument: str) -> str:
     """Return an argument for a command line. On Windows, cmd and PowerShell both read double quotes."""
-    if sys.platform != "win32":
-        return shlex.quote(argument)
-    return argument if _PLAIN.fullmatch(argument) else '"{}"'.format(argument.replace('"', r"\""))
+    if sys.platform == "win32":
+        return argument if _PLAIN.fullmatch(argument) else '"{}"'.format(argument.replace('"', r"\""))
+    return shlex.quote(argument)
 
 
 def join(arguments: Iterable[str]) -> str:

@@ -145,7 +145,7 @@ def _remove(pattern: str, older_than_s: float) -> None:
         with suppress(OSError):  # it belongs to another user, is in use, or was removed
             if time.time() - folder.lstat().st_mtime < older_than_s:
                 continue
-            if fcntl is None:
+            if not hasattr(fcntl, "flock"):
                 remove_unopened(folder)
                 continue
             lock = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR, 0o600)

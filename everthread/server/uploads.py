@@ -84,7 +84,7 @@ def remove_stale_uploads() -> None:
     """Remove the folders of uploads that killed processes of this user have left."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError):  # it belongs to another user, is in use, or was removed
-            if fcntl is None:
+            if not hasattr(fcntl, "flock"):
                 remove_unopened(folder)
             elif folder.lstat().st_uid == os.getuid():
                 _remove_unlocked(folder)

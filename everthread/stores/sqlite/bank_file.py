@@ -514,7 +514,7 @@ class BankFile:
         Windows refuses this while the file is open. There it is closed before, and other threads and processes get
         time to close it. It has then no lock, so that nothing is changed if it is written meanwhile.
         """
-        if fcntl is not None:  # not Windows
+        if hasattr(fcntl, "flock"):
             change()
             return
         written = self._describe_content()
