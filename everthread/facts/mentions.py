@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from everthread.facts import clauses
 from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
-from everthread.facts.name_words import is_chinese_word
+from everthread.facts.name_words import is_chinese_word, is_other_name
 from everthread.facts.referents import Names, Referent
 from everthread.text.english_words import is_common, is_listed_name, is_word
 from everthread.text.questions import is_question
@@ -144,6 +144,14 @@ class Mentions:
         """Return whether a name is a first name, or a word in no list: places are listed."""
         return self._is_first_name(name) or not (is_word(name.lower()) or is_listed_name(name.lower()))
 
+    def _may_be_someone(self, referent: Referent) -> bool:
+        """Return whether a pronoun may mean one that a name mentions: not "Canada", "GCSEs" or "Yorkshires"."""
+        if self.grammar.word_employer is None:  # there is no list of words
+            return True
+        if referent.relation is not None or self._is_certain(referent) or self._is_first_name(referent.name):
+            return True
+        return not is_other_name(referent.name)
+
     def _is_first_name(self, name: str) -> bool:
         return name.lower().partition(" ")[0] in self.grammar.first_names
 
@@ -249,7 +257,7 @@ class Mentions:
     def _find_antecedent(self, gender: Gender, start: int) -> Referent | None:
         """Return the only one that a pronoun can mean, in the sentence up to it or else in those before."""
         found = self._find_adjacent(start)
-        if found is None or not found.is_proper() or not self._may_be(found, gender):
+        if found is None or not found.is_proper() or not self._may_be(found, gender) or not self._may_be_someone(found):
             found = self._find_meant(gender, start)
             if found is None or not (self._is_certain(found) or self._is_only(found, gender)):
                 return None
@@ -276,7 +284,9 @@ class Mentions:
 
     def _is_only(self, stranger: Referent, gender: Gender) -> bool:
         """Return whether a name in the sentence is the only one that a pronoun can mean, with none known before it."""
-        if not stranger.is_proper() or not any(each is stranger for each in self.find_referents()):
+        if not stranger.is_proper() or not self._may_be_someone(stranger):
+            return False
+        if not any(each is stranger for each in self.find_referents()):
             return False
         before = [each for said in self.before if said.line is self.line for each in said.find_referents()]
         return not any(self._is_certain(each) and self._may_be(each, gender) for each in before)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from everthread.text.english_words import is_listed_name, is_word
 from everthread.text.gloss import is_glossed_word
 
 MAX_CACHED_WORDS = 4096
+_ACRONYM = re.compile("[A-Z]{2,5}s?")
 
 # Chinese names that are words as well, such as "petrel". Many that begin so are: "little deer".
 NAMED_BY_WORDS = frozenset(("安娜", "海燕", "雪梅", "文雅", "秋月", "红旗", "杨柳", "李杏", "安宁", "康乐"))
@@ -17,6 +19,14 @@ NAME_PREFIXES = ("小", "阿", "老", "大")
 def is_likely_name(text: str) -> bool:
     """Return whether each word of a text is listed as a name, or not at all: "Winston", "Mirela"."""
     return all(is_listed_name(word) or not is_word(word) for word in text.lower().split())
+
+
+def is_other_name(text: str) -> bool:
+    """Return whether a name that is no first name is that of a place or a thing, or a word: "Canada", "GCSEs"."""
+    if _ACRONYM.fullmatch(text):
+        return True
+    word = text.lower()
+    return any(is_listed_name(each) or is_word(each) for each in (word, word.removesuffix("s")))
 
 
 def is_chinese_word(text: str) -> bool:
