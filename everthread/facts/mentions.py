@@ -109,7 +109,8 @@ class Mentions:
     def _identify_mention(self, match: re.Match[str]) -> Referent | None:
         groups = match.groupdict()
         if human := next(filter(None, map(groups.get, HUMANS)), None):
-            return self.find_named(human, match.end())
+            found = self.find_named(human, match.end())
+            return None if groups.get("human_subject") and not self._may_be_someone(found) else found
         if groups.get("betrothed"):
             owner = groups["betrothed_name"]
             found = self.speaker() if owner is None else self.find_named(owner, match.end())
@@ -145,10 +146,11 @@ class Mentions:
         return self._is_first_name(name) or not (is_word(name.lower()) or is_listed_name(name.lower()))
 
     def _may_be_someone(self, referent: Referent) -> bool:
-        """Return whether a pronoun may mean one that a name mentions: not "Canada", "GCSEs" or "Yorkshires"."""
+        """Return whether a pronoun may mean one that a name mentions: not "GCSEs" or "Yorkshires"."""
         if self.grammar.word_employer is None:  # there is no list of words
             return True
-        if referent.relation is not None or self._is_certain(referent) or self._is_first_name(referent.name):
+        known = referent.relation is not None or self.names.is_known(referent.name)
+        if known or self._is_first_name(referent.name):
             return True
         return not is_other_name(referent.name)
 

@@ -22,11 +22,12 @@ def is_likely_name(text: str) -> bool:
 
 
 def is_other_name(text: str) -> bool:
-    """Return whether a name that is no first name is that of a place or a thing, or a word: "Canada", "GCSEs"."""
-    if _ACRONYM.fullmatch(text):
-        return True
+    """Return whether a name that is no first name is that of things, or a word: "GCSEs", "Yorkshires", "Lodger"."""
     word = text.lower()
-    return any(is_listed_name(each) or is_word(each) for each in (word, word.removesuffix("s")))
+    if _ACRONYM.fullmatch(text) or is_word(word):
+        return True
+    stem = word.removesuffix("s")
+    return stem != word and not is_listed_name(word) and (is_listed_name(stem) or is_word(stem))
 
 
 def is_chinese_word(text: str) -> bool:
