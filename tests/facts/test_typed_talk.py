@@ -172,6 +172,23 @@ STATED = [
     ),
     ("my dog Bishop is old / Poor Bishop died on Sunday", "- Kim | pet | Bishop; Bishop | status | dead"),
     ("my boyfriend is Callum / i ended it with Callum", "- Kim | partner | Callum"),
+    # what stands between a name and its verb, and where a value ends
+    ("My neighbor Judy across the road has breast cancer", "Kim | neighbour | Judy; Judy | health | breast cancer"),
+    ("my friend Anna from uni lives in Leeds", "Kim | friend | Anna; Anna | home | Leeds"),
+    ("honestly i cant stand coriander it tastes of soap", "Kim | dislikes | coriander"),
+    ("i have a hamster called peanut butter", "Kim | pet | peanut butter; peanut butter | kind | hamster"),
+    ("i have a dog called rex lol", "Kim | pet | rex; rex | kind | dog"),
+    ("my mum moved to London in feb", "Kim's mother | home | London"),
+    ("Ma's shifted to Dehradun", "Kim's mother | home | Dehradun"),
+    # work that is left, and employers
+    ("took voluntary redundancy from BT, so i'm free", "- Kim | employer | BT"),
+    ("Yesterday was my last day at the Guardian. Nineteen years.", "- Kim | employer | Guardian"),
+    ("Left the army in 2012", "- Kim | employer | army"),
+    ("i work at tesco on the tills", "Kim | employer | tesco"),
+    ("I work with HDFC Bank since 2011", "Kim | employer | HDFC Bank"),
+    ("I work as a QA lead at Infosys", "Kim | employer | Infosys; Kim | occupation | QA lead"),
+    ("I'm a dialysis tech at DaVita", "Kim | employer | DaVita; Kim | occupation | dialysis tech"),
+    ("my wife passed in 2020", "Kim's wife | status | dead"),
 ]
 
 UNSTATED = [
@@ -250,6 +267,18 @@ UNSTATED = [
     "If I get into Yale I'll cry",
     "changed my course to the left",
     "The first year of law is the worst",
+    # a place, an acronym or a word before a pronoun, and people at work
+    "London, she lives in Leeds now",
+    "canada she's lived in hamilton since 1971",
+    "shut up he's a rescue greyhound",
+    "She's doing her GCSEs. Her brother's doing law at Exeter.",
+    "I work with Kowalski",
+    "i work with Tesco on the project",
+    "today is my last day at work",
+    "it was his last day at Boots",
+    "she moved in with us in feb",
+    "Nick lives next door to her",
+    "I'm allergic to technology",
 ]
 
 
