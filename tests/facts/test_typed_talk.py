@@ -172,7 +172,7 @@ STATED = [
     ),
     ("my dog Bishop is old / Poor Bishop died on Sunday", "- Kim | pet | Bishop; Bishop | status | dead"),
     ("my boyfriend is Callum / i ended it with Callum", "- Kim | partner | Callum"),
-    # what stands between a name and its verb, and where a value ends
+    # words between a name and its verb, and where a value ends
     ("My neighbor Judy across the road has breast cancer", "Kim | neighbour | Judy; Judy | health | breast cancer"),
     ("my friend Anna from uni lives in Leeds", "Kim | friend | Anna; Anna | home | Leeds"),
     ("honestly i cant stand coriander it tastes of soap", "Kim | dislikes | coriander"),
