@@ -316,19 +316,23 @@ class BankFile:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._writing:
-            db = self._begin()
             try:
+                db = self._begin()
                 yield db
                 if db.in_transaction:
                     db.execute("COMMIT")
             finally:
-                if db.in_transaction:  # the caller's block has failed, or the commit
-                    db.execute("ROLLBACK")
+                self._roll_back()  # the caller's block has failed, the commit, or an interrupt came
                 if self._closed:
                     self._drop_writer()
 
+    def _roll_back(self) -> None:
+        if self._writer is not None and self._writer.db.in_transaction:
+            self._writer.db.execute("ROLLBACK")
+
     def _begin(self) -> sqlite3.Connection:
         """Begin a transaction on the current file, and return the writer's connection."""
+        self._roll_back()  # an interrupt may come just before the rollback of the transaction before
         while True:
             writer = self._writer = self._writer or self._connect()
             writer.db.execute("BEGIN IMMEDIATE")

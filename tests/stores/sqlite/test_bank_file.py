@@ -172,6 +172,48 @@ def test_a_block_that_raises_is_rolled_back(tmp_path: Path) -> None:
     file.close()
 
 
+class InterruptedFile(BankFile):
+    """Raises KeyboardInterrupt, as Ctrl-C does, at the first call of one of its methods after `interrupted` is set."""
+
+    interrupted = ""
+
+    def _stop_at(self, method: str) -> None:
+        if self.interrupted == method:
+            self.interrupted = ""
+            raise KeyboardInterrupt
+
+    def _current_inode(self) -> tuple[int, int] | None:
+        self._stop_at("_current_inode")
+        return super()._current_inode()
+
+    def _roll_back(self) -> None:
+        if self._writer is not None and self._writer.db.in_transaction:
+            self._stop_at("_roll_back")
+        super()._roll_back()
+
+
+@pytest.mark.parametrize("method", ["_current_inode", "_roll_back"])
+def test_a_write_after_an_interrupted_one_succeeds(method: str, tmp_path: Path) -> None:
+    file = InterruptedFile("alice", tmp_path / "alice.bank", create_table)
+    write_word(file, "first")
+    file.interrupted = method
+    with pytest.raises(KeyboardInterrupt), file.write_transaction() as db:
+        db.execute("INSERT INTO said VALUES ('interrupted')")
+        raise KeyboardInterrupt
+    write_word(file, "second")
+    assert read_words(file) == ["first", "second"]
+
+
+def test_a_write_that_is_interrupted_once_it_has_begun_keeps_no_other_process_from_writing(tmp_path: Path) -> None:
+    file = InterruptedFile("alice", tmp_path / "alice.bank", create_table)
+    write_word(file, "first")
+    file.interrupted = "_current_inode"
+    with pytest.raises(KeyboardInterrupt):
+        write_word(file, "interrupted")
+    with closing(sqlite3.connect(file.path, timeout=0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+
 def test_a_reader_sees_one_snapshot_while_others_write(tmp_path: Path) -> None:
     file = open_file(tmp_path)
     write_word(file, "one")
