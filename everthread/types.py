@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ TokenCodes = npt.NDArray[np.uint8]  # (T, B) codes of T words of a text (embedde
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = get_args(Role)
-JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
+if TYPE_CHECKING:
+    JSONValue = str | int | float | bool | None | Sequence["JSONValue"] | Mapping[str, "JSONValue"]
+else:
+    JSONValue = Any  # pydantic, and so FastAPI, recurses without end in an alias that refers to itself
 Metadata = Mapping[str, JSONValue]
 
 MAX_REPR_CHARS = 60  # of a text in the description of a hit
