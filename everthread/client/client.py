@@ -53,7 +53,7 @@ TYPE_BY_SUFFIX = {".json": JSON_TYPE, ".jsonl": "application/x-ndjson", ".ndjson
 
 
 class Client(ClientFacts):
-    """One bank on a server. Thread-safe; usable as a context manager.
+    """One bank on a server; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Client(bank="alice") as memory:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
@@ -504,7 +504,7 @@ class Client(ClientFacts):
         return self._connection.list_items(build_path("banks", self.bank, name), **query)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. A later call opens others."""
         self._connection.close()
 
     def __enter__(self) -> Self:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from everthread import errors
 from everthread.client import decode
+from everthread.common.lazy import Lazy
 from everthread.common.retry import Retries, parse_retry_after
 from everthread.common.tls import tls_context
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
@@ -59,7 +60,7 @@ class FileBody:
 
 
 class Connection:
-    """Sends requests to one server. Thread-safe."""
+    """Sends requests to one server. Thread-safe. A forked process opens connections of its own."""
 
     def __init__(self, url: str, key: str | None) -> None:
         """Prepare the connection; nothing is sent yet.
@@ -71,9 +72,7 @@ class Connection:
         Raises:
             ConfigError: the URL or the key is invalid.
         """
-        import httpx  # here, so that programs without a server don't load an HTTP client
-
-        if not url.startswith(("http://", "https://")):
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
             raise ConfigError(f"invalid URL: got {url!r}, expected a server's URL, such as http://127.0.0.1:7391")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise ConfigError(
@@ -82,11 +81,12 @@ class Connection:
             )
         self.url = url.rstrip("/")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(headers=headers, verify=tls_context())
+        self._http = Lazy(lambda: _open_http(headers))
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections. A later request opens others."""
+        if (http := self._http.take()) is not None:
+            http.close()
 
     def request(self, method: str, path: str, body: object = None, **query: object) -> Any:
         """Send a request and return the parsed response, or None if it is empty.
@@ -155,7 +155,7 @@ class Connection:
         if (file := _encode_body(body)) is not None:
             headers["Content-Type"] = file.media_type
         read_timeout_s = UPLOAD_TIMEOUT_S if isinstance(body, FileBody) else READ_TIMEOUT_S
-        return self._http.build_request(
+        return self._http.get(CONNECT_TIMEOUT_S).build_request(
             method,
             f"{self.url}{API}/{path}",
             params=params,
@@ -171,7 +171,7 @@ class Connection:
         retries, silences = Retries(RETRY_DELAYS_S), 0
         for attempt in count():
             try:
-                response = self._http.send(request, stream=stream)
+                response = self._http.get(CONNECT_TIMEOUT_S).send(request, stream=stream)
                 if response.is_success:
                     return response
                 response.read()
@@ -190,6 +190,12 @@ class Connection:
             if not is_temporary or not retries.wait(min(requested_s, MAX_RETRY_AFTER_S)):
                 raise build_error(response.status_code, document, self.url)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _open_http(headers: Mapping[str, str]) -> httpx.Client:
+    import httpx  # here, so that programs without a server don't load an HTTP client
+
+    return httpx.Client(headers=headers, verify=tls_context())
 
 
 def unreachable_error(url: str, error: httpx.TransportError) -> StoreUnavailable:

@@ -14,10 +14,10 @@ from typing import Any
 
 from psycopg import errors, sql
 
+from everthread.common.lazy import Lazy
 from everthread.server.server_db import Busy
 from everthread.server.server_file_copy import copy_file
 from everthread.stores.postgres.connections import TIMEOUT_S, Connection, Cursor, Database, set_local
-from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.schema import compare_version, ensure_tables, list_secured_roles
 
 log = logging.getLogger("everthread.server")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hardship import PATIENCE
 
-from everthread.stores.postgres.lazy import Lazy
+from everthread.common.lazy import Lazy
 
 
 def test_many_threads_create_the_value_once() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from everthread.client.client import DEFAULT_URL
-from everthread.client.connection import URN_PREFIX, build_error, build_path, unreachable_error
+from everthread.client.connection import CONNECT_TIMEOUT_S, URN_PREFIX, build_error, build_path, unreachable_error
+from everthread.common.lazy import Lazy
 from everthread.common.tls import tls_context
 from everthread.common.undo import undo_on_error
 from everthread.compat.mem0.ids import KIND_BY_ID
 from everthread.compat.mem0.memory import Record
 from everthread.errors import BadInput
+
+if TYPE_CHECKING:
+    import httpx
 
 KEY_VARIABLE = "MEM0_API_KEY"
 NO_KEY = "none"  # sent without a key; a server that needs none ignores it
@@ -38,13 +42,9 @@ class MemoryClient:
             ConfigError: the URL or the key is invalid.
             StoreUnavailable: no server answers.
         """
-        import httpx  # here, so that programs without a server don't load an HTTP client
-
         self.host = (host or DEFAULT_URL).rstrip("/")
         key = api_key or os.environ.get(KEY_VARIABLE) or NO_KEY
-        self._http = httpx.Client(
-            headers={"Authorization": f"Token {key}"}, verify=tls_context(), timeout=httpx.Timeout(TIMEOUT_S)
-        )
+        self._http = Lazy(lambda: _open_http(key))
         with undo_on_error(self.close):
             self._send("GET", "v1/ping/")
 
@@ -118,8 +118,9 @@ class MemoryClient:
         return self._send("DELETE", "v1/batch/", {"memories": list(memories)})
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections. A later call opens others."""
+        if (http := self._http.take()) is not None:
+            http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -135,7 +136,9 @@ class MemoryClient:
         import httpx
 
         try:
-            answer = self._http.request(method, f"{self.host}/{path}", json=body, params=query or None)
+            answer = self._http.get(CONNECT_TIMEOUT_S).request(
+                method, f"{self.host}/{path}", json=body, params=query or None
+            )
         except httpx.TransportError as error:
             raise unreachable_error(self.host, error) from error
         try:
@@ -145,6 +148,12 @@ class MemoryClient:
         if not answer.is_success:
             raise build_error(answer.status_code, _as_problem(document), self.host)
         return document
+
+
+def _open_http(key: str) -> httpx.Client:
+    import httpx  # here, so that programs without a server don't load an HTTP client
+
+    return httpx.Client(headers={"Authorization": f"Token {key}"}, verify=tls_context(), timeout=TIMEOUT_S)
 
 
 def _path(memory_id: str) -> str:

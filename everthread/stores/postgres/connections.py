@@ -22,11 +22,11 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo, timeout_from_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from everthread.common.lazy import Lazy
 from everthread.common.retry import Retries
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres.answer_watch import AnswerWatch
 from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
-from everthread.stores.postgres.lazy import Lazy
 
 log = logging.getLogger("everthread")
 

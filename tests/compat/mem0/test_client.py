@@ -2,7 +2,8 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from hardship.loopback import serve_app
+from hardship import forked
+from hardship.loopback import EchoPort, serve_app, serve_handler
 
 from everthread import BadInput, ConfigError, NotFound, StoreUnavailable
 from everthread.compat.mem0 import MemoryClient
@@ -76,3 +77,14 @@ def test_the_key_comes_from_the_environment(server: tuple[str, str], monkeypatch
     monkeypatch.setenv("MEM0_API_KEY", key)
     with MemoryClient(host=url) as client:
         assert client.users()["results"] == []
+
+
+def test_a_forked_process_does_not_use_the_connection_of_its_parent() -> None:
+    with serve_handler(EchoPort) as url, MemoryClient(host=url) as client:
+        port = client.get(UNKNOWN)["port"]
+
+        def work() -> None:
+            assert client.get(UNKNOWN)["port"] != port
+
+        assert forked.exits_cleanly(forked.fork_child(work))
+        assert client.get(UNKNOWN)["port"] == port
