@@ -26,7 +26,7 @@ def to_micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLi
         raise error(f"{name} must be a datetime, got {at!r}; parse text with datetime.fromisoformat")
     if at.utcoffset() is None:
         raise error(
-            f"{name} {at.isoformat()} has no time zone; set one, for example {name}.replace(tzinfo=timezone.utc)"
+            f"{name} {at.isoformat()} has no time zone; set one, for example with .replace(tzinfo=timezone.utc)"
         )
     try:
         at.astimezone(UTC)

@@ -53,5 +53,7 @@ def test_a_time_beyond_the_calendar_in_utc_is_rejected(at: datetime) -> None:
 
 
 def test_the_caller_chooses_the_error_class_and_the_name() -> None:
-    with pytest.raises(BadQuery, match=r"as_of 2024-05-01T00:00:00 has no time zone"):
+    with pytest.raises(
+        BadQuery, match=r"as_of 2024-05-01T00:00:00 has no time zone; set one, for example with \.replace"
+    ):
         to_micros(datetime(2024, 5, 1), "as_of", BadQuery)
