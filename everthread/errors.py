@@ -33,9 +33,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+QUOTED_CHARS = 20  # of a text, by which a message that quotes its beginning is recognised
 FLAGS = frozenset({"force"})  # options that are on or off
 
 
@@ -199,16 +200,20 @@ class ScribeFailed(ModelError):
 
 
 @contextmanager
-def raised_as(error_class: type[ModelError], name: str) -> Iterator[None]:
+def raised_as(error_class: type[ModelError], name: str, texts: Sequence[str] = ()) -> Iterator[None]:
     """Raise what a model's client or framework raises as an error of Everthread; its own errors stay what they are.
 
     Args:
         error_class: the class of the error.
         name: the model that is used.
+        texts: what it was given. The message of an error that quotes one is left out, because it is logged.
     """
     try:
         yield
     except EverthreadError:
         raise
     except Exception as error:
-        raise error_class(f"{name} failed: {type(error).__name__}: {error}") from error
+        said = str(error)
+        quotes = any((start := text.strip()[:QUOTED_CHARS]) and start in said for text in texts)
+        message = "its message, which quotes a text, is left out" if quotes else said
+        raise error_class(f"{name} failed: {type(error).__name__}: {message}") from error

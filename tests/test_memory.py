@@ -882,6 +882,19 @@ class Unreachable(Moody):
         return super().embed_query(text)
 
 
+def test_no_text_is_logged_if_the_error_of_an_embedder_quotes_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Quoting(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            raise ValueError(f"input too long: {texts[0][:30]!r}…")
+
+    with open_memory(tmp_path, embedder=Quoting()) as memory, caplog.at_level(logging.DEBUG):
+        memory.observe("My sister Mia is in hospital in Lisbon.")
+    assert "hash-64 failed: ValueError: its message, which quotes a text, is left out" in caplog.text
+    assert "Mia" not in caplog.text
+
+
 def test_a_line_is_stored_and_found_whatever_error_an_embedder_raises(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,7 +34,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     Raises:
         ModelError: the embedder failed, or returned another shape, NaN or infinity.
     """
-    with raised_as(EmbedderUnavailable, embedder.name):
+    with raised_as(EmbedderUnavailable, embedder.name, texts):
         vectors = np.asarray(embedder.embed(texts), np.float32)
     return _check_texts(embedder, vectors, len(texts))
 
@@ -48,7 +48,7 @@ def embed_texts_with_tokens(embedder: Embedder, texts: Sequence[str]) -> tuple[V
     """
     if not gives_tokens(embedder):
         return embed_texts(embedder, texts), []
-    with raised_as(EmbedderUnavailable, embedder.name):
+    with raised_as(EmbedderUnavailable, embedder.name, texts):
         given, codes = embedder.embed_with_tokens(texts)
         vectors = np.asarray(given, np.float32)
     return _check_texts(embedder, vectors, len(texts)), codes
@@ -74,7 +74,7 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     Raises:
         ModelError: the embedder failed, or returned another shape, NaN or infinity.
     """
-    with raised_as(EmbedderUnavailable, embedder.name):
+    with raised_as(EmbedderUnavailable, embedder.name, [text]):
         vector = np.asarray(embedder.embed_query(text), np.float32)
     return _check_question(embedder, vector)
 
@@ -88,7 +88,7 @@ def embed_question_with_tokens(embedder: Embedder, text: str) -> tuple[Vector, Q
     """
     if not gives_tokens(embedder):
         return embed_question(embedder, text), None
-    with raised_as(EmbedderUnavailable, embedder.name):
+    with raised_as(EmbedderUnavailable, embedder.name, [text]):
         given, tokens = embedder.embed_query_with_tokens(text)
         vector = np.asarray(given, np.float32)
     return _check_question(embedder, vector), tokens
