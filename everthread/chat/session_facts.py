@@ -24,6 +24,7 @@ from everthread.facts.history import value_key
 from everthread.facts.line_batch import is_readable
 from everthread.facts.partial_dates import is_moment
 from everthread.facts.reading_state import ReadingState, read_setting
+from everthread.facts.role_play import find_played
 from everthread.facts.stored_statements import add_statements, read_statements
 from everthread.facts.types import Statement
 from everthread.memory import Memory
@@ -55,17 +56,19 @@ def list_session_facts(memory: Memory, scribe: FactScribe, session: Session) -> 
     """
     span = (session.id, read_to(session) + 1, session.last_seq)
     lines = read_lines(memory, *span)
+    played = find_played(lines)
+    told = [line for line in lines if line.seq not in played]
     if any(line.metadata.get(META_NEEDS_CONSENT) for line in lines):
         return SessionFacts(memory, scribe.name, session, (), ())
-    texts = " ".join(f"{line.speaker} {line.text}" for line in lines).casefold()
+    texts = " ".join(f"{line.speaker} {line.text}" for line in told).casefold()
     known = [fact for fact in memory.facts() if fact.subject and fact.subject.casefold() in texts]
     known.sort(key=lambda fact: fact.id)  # the latest MAX_KNOWN of them are described
     listed: Sequence[ListedFact] = ()
-    if any(line.role == "user" for line in lines):
-        listed = scribe.list_facts(lines, [fact.text for fact in known[-MAX_KNOWN:]])
+    if any(line.role == "user" for line in told):
+        listed = scribe.list_facts(told, [fact.text for fact in known[-MAX_KNOWN:]])
     if read_lines(memory, *span) != lines:
         raise NotFound("a line was removed while the scribe read it; any of the facts may be about it")
-    return SessionFacts(memory, scribe.name, session, lines, listed)
+    return SessionFacts(memory, scribe.name, session, told, listed)
 
 
 def read_to(session: Session) -> int:

@@ -12,6 +12,7 @@ from everthread.facts.fact_units import FACT, parse_unit
 from everthread.facts.line_words import KnownKinds, keep_to_lines
 from everthread.facts.partial_dates import is_moment
 from everthread.facts.reading_state import ReadingState
+from everthread.facts.role_play import MAX_PLAYED_LINES, find_played
 from everthread.facts.types import Statement
 from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
@@ -40,8 +41,8 @@ class LineBatch:
         """Return what the lines state, in their order, and the state afterwards."""
         excluded = self.state.excluded | self._find_excluded()
         carried, copies = self._carry_over()
-        readable = [line for line in self.lines if line.seq not in excluded | copies and is_readable(line)]
-        found = [*carried, *self._read_lines(readable, known, self._read_context(excluded))]
+        readable, context = self._choose_lines(excluded, copies)
+        found = [*carried, *self._read_lines(readable, known, context)]
         after = replace(self.state, last_seq=self.lines[-1].seq, excluded=frozenset(excluded))
         return sorted(found, key=lambda statement: statement.seqs[-1]), after
 
@@ -54,12 +55,12 @@ class LineBatch:
                 attribute that the person has confirmed, corrected or ended in a line, nothing of the line is added.
         """
         excluded = self.state.excluded | self._find_excluded()
-        readable = [line for line in self.lines if line.seq not in excluded and is_readable(line)]
+        readable, context = self._choose_lines(excluded)
         contents = {_content(each) for each in stored}
         decided = {(seq, each.attribute) for each in stored if each.writer == "person" for seq in each.seqs}
         return [
             each
-            for each in self._read_lines(readable, known, self._read_context(excluded))
+            for each in self._read_lines(readable, known, context)
             if _content(each) not in contents and decided.isdisjoint((seq, each.attribute) for seq in each.seqs)
         ]
 
@@ -74,14 +75,17 @@ class LineBatch:
                 excluded |= versions & linked.keys()
         return excluded
 
-    def _read_context(self, excluded: Collection[int]) -> list[Line]:
-        """Return the readable ones of the lines shortly before the batch.
+    def _choose_lines(self, excluded: Collection[int], copies: Collection[int] = ()) -> tuple[list[Line], list[Line]]:
+        """Return the readable lines, and those shortly before them. What is said in a role play is not readable.
 
         So a pronoun means the same wherever a batch begins, which depends on when facts are asked for.
         """
         first_seq = self.lines[0].seq
-        before = self.store.get(self.bank, range(max(first_seq - CONTEXT_LINES, 1), first_seq))
-        return [line for line in before if line.seq not in excluded and is_readable(line)]
+        before = list(self.store.get(self.bank, range(max(first_seq - MAX_PLAYED_LINES, 1), first_seq)))
+        unread = find_played([*before, *self.lines]) | set(excluded)
+        readable = [line for line in self.lines if line.seq not in unread | set(copies) and is_readable(line)]
+        near = [line for line in before if line.seq >= first_seq - CONTEXT_LINES]
+        return readable, [line for line in near if line.seq not in unread and is_readable(line)]
 
     def _read_lines(
         self, lines: Sequence[Line], known: Sequence[Statement], context: Sequence[Line]

@@ -351,3 +351,13 @@ def test_a_sentence_that_would_repeat_a_forgotten_fact_is_dropped(talk: Memory) 
     sentence = {"fact": "Nora lives in a cold boat in Leeds.", "lines": [3]}
     assert write(talk, ScriptedLLM([answer(sentence)])) == 0
     assert talk.stats().dropped_facts == {"forgotten before": 1}
+
+
+def test_a_model_reads_nothing_that_was_said_in_a_role_play(any_store: Store) -> None:
+    memory = Memory.open(f"nora-{next(NAMES)}", store=any_store, embedder=HashEmbedder(512))
+    said = ["Mia is fond of me.", "Let's play pirates!", "Captain Flint took my boat."]
+    memory.observe_many(NewLine(text, "Nora", session="one", said_at=NOON) for text in said)
+    llm = ScriptedLLM([facts((MIA, 1))])
+    assert write(memory, llm) == 1
+    asked = str(llm.prompts)
+    assert "fond" in asked and "Flint" not in asked
