@@ -35,6 +35,8 @@ OWNERS = frozenset(
     )
 )
 
+_WORD = re.compile(r"\w+")
+
 HUMANS = ("human", "titled", "human_called", "human_subject")  # groups of a mention that show a person
 
 
@@ -385,10 +387,21 @@ class Mentions:
             if _is_common(before.text.strip(" .!")):
                 continue  # "Nights." is no one
             if (subject := before.last_subject) is not None:
-                return subject if subject.is_speaker or before._is_someone(subject) else None
+                is_someone = before._is_someone(subject) and not self._may_mean_other(subject, before)
+                return subject if subject.is_speaker or is_someone else None
             if before.find_referents():
                 return None
         return self._find_asked_about()
+
+    def _may_mean_other(self, subject: Referent, said: Mentions) -> bool:
+        """Return whether the sentence of a subject has a pronoun, and the line another whom it means.
+
+        So it may be the cat that is fifteen: "We lost Pickle today. Jonas held her paw. Fifteen years old."
+        """
+        if not self.grammar.pronouns.keys() & set(_WORD.findall(said.text.lower())):
+            return False
+        earlier = [each for each in self.before if each.line is self.line and each is not said]
+        return any(known.name != subject.name for each in earlier for known in each.find_referents())
 
     def _find_asked_about(self) -> Referent | None:
         """Return the one that the question before the line is about; the speaker if it names no other."""

@@ -6,6 +6,7 @@ who is meant by a pronoun or an unsaid subject.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable
 
@@ -27,6 +28,8 @@ from everthread.types import Line
 MAX_CHARS = 2000  # of a line that are read; a longer text is a document more often than talk
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
+_SHOUTING = re.compile(r"\b[^\W\d_a-z]+(?:['’][^\W\d_a-z]+)? [^\W\d_a-z]+\b")  # two words in capital letters
+_SENTENCES = re.compile(r"([^.!?\n]*[.!?\n]*)")
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 
 
@@ -57,7 +60,7 @@ class _Reader:
 
     def read(self, line: Line) -> list[Statement]:
         """Return what a line states."""
-        text = mask_quotations(remove_quotes(line.text[:MAX_CHARS], line.metadata))
+        text = _lower_shouting(mask_quotations(remove_quotes(line.text[:MAX_CHARS], line.metadata)))
         language = detect_language(text)
         if load_grammar(language) is None:  # not read, or one word of a short line taken for it: Italian "mia"
             language = self.language
@@ -103,6 +106,17 @@ class _Reader:
         made = [*find_consequences(made, self.names), *made]
         settle(self.names, made)
         return made
+
+
+def _lower_shouting(text: str) -> str:
+    """Return a text in which sentences in capital letters are in small ones, so that no word in them seems a name."""
+    if not _SHOUTING.search(text):
+        return text
+    return "".join(_lower_shouted(part) for part in _SENTENCES.split(text))
+
+
+def _lower_shouted(sentence: str) -> str:
+    return sentence.lower() if sentence.upper() == sentence and _SHOUTING.search(sentence) else sentence
 
 
 def _find_stated(sentence: str, grammar: Grammar) -> str:

@@ -23,6 +23,9 @@ HUMAN = frozenset(
 # Attributes whose values are no people: "I work with Tom" states no employer.
 IMPERSONAL = frozenset(("employer", "likes", "dislikes"))
 
+# Attributes whose values are no one who is known: "Dad's home" states none, nor does "where I take Rex".
+NO_ONE = frozenset(("home", "origin", "takes"))
+
 # After these, any word may be a name, in a language without spaces.
 NAMING = ("叫", "叫做", "叫作", "名字", "名", "为", "為")
 
@@ -130,10 +133,18 @@ class ValueReader:
         """Return whether a value can't be one of the subject, such as its own name, or the work of a pet."""
         if attribute == "name":
             return value.lower() in subject.name.lower()
+        if attribute in NO_ONE and self._is_someone(value):
+            return True
         if attribute in IMPERSONAL and self._is_person(value):
             known = self.grammar.word_employer
             return attribute != "employer" or known is None or known.fullmatch(value) is None
         return attribute in HUMAN and (subject.fits("pets") or (attribute == "employer" and self._has_no_name(value)))
+
+    def _is_someone(self, value: str) -> bool:
+        """Return whether a value is a word for a relative, a pronoun, or the name of a relative, a friend or a pet."""
+        key = value.lower()
+        is_word = key in self.grammar.relations or key in self.grammar.pronouns
+        return is_word or self.names.find_owner(value) is not None
 
     def _is_person(self, value: str) -> bool:
         """Return whether a value is a first name, or what belongs to someone: "Tom", "Tom's car"."""

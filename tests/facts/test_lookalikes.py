@@ -58,6 +58,15 @@ STATED = [
     ("my brother has a new girlfriend / he's 30", "Kim's brother | age | 30"),
     ("my sister got a dog / BOT: Lovely! How old is your sister? / 30", "Kim's sister | age | 30"),
     ("my cat is black with white paws", "Kim's cat | colour | black"),
+    # a place that is a home, beside someone who is at home
+    ("Leeds has been home for five years", "Kim | home | Leeds"),
+    ("Bristol is home for us these days", "Kim | home | Bristol"),
+    # beside capital letters for emphasis
+    ("I'M SO TIRED! I live in Leeds.", "Kim | home | Leeds"),
+    ("I LIVE IN LEEDS", "Kim | home | leeds"),
+    # whose age it is
+    ("My brother Tom came over. He's great. 34 years old.", "Kim | brother | Tom; Tom | age | 34"),
+    ("We let our cat Pip go. Jonas held her paw. Fifteen years old.", "Kim | pet | Pip; Pip | kind | cat"),
 ]
 
 UNSTATED = [
@@ -178,6 +187,17 @@ UNSTATED = [
     "my brother is getting a dog / BOT: What's he called? / Rex",
     "my boss has a daughter / she's 15",
     "my neighbour's kid broke my window / he's 8",
+    # someone who is at home, or back from a journey
+    "Dad's home. He's been told no butter",
+    "She's home now",
+    "Tom's home these last few days",
+    "Tom is home",
+    "Back from Lisbon. I lost my sunglasses.",
+    # capital letters for emphasis
+    "I'M AN AUNT! Best day ever.",
+    "I'M HOME! I'M SO TIRED",
+    # what someone takes somewhere
+    "I have a dog called Rex / She's at the practice where I take Rex",
 ]
 
 

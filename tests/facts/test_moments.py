@@ -64,3 +64,8 @@ def test_the_moment_of_one_clause_is_not_that_of_the_next(text: str) -> None:
     line = Line(1, "s", "user", "Nora", text, STORED_AT)
     (work,) = (each for each in read_statements([line]) if each.attribute == "employer")
     assert (work.value, work.moment) == ("Acme", None)
+
+
+def test_the_last_day_of_something_is_not_the_day_before() -> None:
+    assert read_moment("I quit my job at Acme yesterday.") == "2026-11-29"
+    assert read_moment("I've been made redundant from Acme, last day is the 27th.") is None
