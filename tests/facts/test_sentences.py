@@ -29,7 +29,7 @@ def state(attribute: str, value: str, subject: str = "Nora", **fields: Any) -> S
     [
         (state("home", "Porto"), "Nora lives in Porto."),
         (state("home", "Porto", moment="2024-03"), "Nora lives in Porto (since March 2024)."),
-        (state("home", "Porto", moment="2024-03-05"), "Nora lives in Porto (since March 5, 2024)."),
+        (state("home", "Porto", moment="2024-03-05"), "Nora lives in Porto (since 5 March 2024)."),
         (state("owns", "bike", ends=True, moment="2024"), "Nora no longer owns the bike (until 2024)."),
         (state("owns", "old boat"), "Nora owns an old boat."),
         (state("owns", "two boats"), "Nora owns two boats."),
