@@ -32,7 +32,7 @@ from everthread.text.english_words import is_listed_name, is_mainly_english
 from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.questions import is_question
-from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
+from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, find_seasons, is_about_past
 
 QUESTION_TERMS, MESSAGE_TERMS = 6, 20  # distinct terms up to which a query is a question, and from which a message
 MAX_FRAMED_WORDS = 20  # a longer question is a message, of which a greeting is a small part, and may open a session
@@ -142,7 +142,7 @@ def parse_query(
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
     language = detect_language("\n".join(messages))
-    named = _find_times(folded, language, now)
+    named = _find_times(folded, language, mentioned, now)
     question = named.timeless if named.is_relative else question
     no_times = set(split_words(named.timeless))  # May is not Maya
     nicknames = find_nicknames((word for word in find_names(question) if normalize(word) in no_times), speakers)
@@ -211,14 +211,18 @@ class _NamedTimes(NamedTuple):
     is_relative: bool = False
 
 
-def _find_times(folded: str, language: str, now: datetime) -> _NamedTimes:
-    """Return the dates in a folded question; without any, its relative times."""
+def _find_times(folded: str, language: str, mentioned: Iterable[str], now: datetime) -> _NamedTimes:
+    """Return the dates in a folded question; without any, its relative times; if it has no topic, its seasons."""
     times, timeless = find_absolute_times(folded)
     if not times and language != ENGLISH:
         times, timeless = lexicon_times.find_months(folded, language)
     if times:
         return _NamedTimes(times, timeless, language != ENGLISH or is_about_past(folded))
     times, timeless = _find_past_times(folded, language, now)
+    if not times and language == ENGLISH:
+        seasons, seasonless = find_seasons(folded, now)
+        if seasons and is_topicless(seasonless, mentioned, language):
+            times, timeless = seasons, seasonless
     return _NamedTimes(times, timeless, about_past=True, is_relative=bool(times))
 
 

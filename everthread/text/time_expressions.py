@@ -29,6 +29,7 @@ from everthread.text.time_words import (
 from everthread.text.word_lists import alternation, load_word_lists
 
 MAX_YEARS_BACK = 20  # years that a date without a year may be in the past
+MONTHS_OF_SEASON, MONTHS_OF_YEAR = 3, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,20 @@ def find_relative_times(folded: str, now: datetime) -> tuple[tuple[Time, ...], s
     return tuple(time for times, _ in readings for time in times), " ".join(rest for _, rest in readings)
 
 
+def find_seasons(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
+    """Find the seasons ("last spring", "in summer 2025") of a question about the past.
+
+    They are no times like the others: what was said of a summer was often said in autumn, so they serve only where a
+    question has no topic.
+
+    Returns:
+        The seasons, and the question without them.
+    """
+    if now.year not in CALENDAR_YEARS or not is_about_past(folded):
+        return (), folded
+    return _apply_rules(folded, _SEASON_RULES, datetime(now.year, now.month, now.day))
+
+
 def _read_sentence(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
     text = " ".join(sentence.split())
     if not (_RELATIVE.search(text) and _QUESTION.search(text)):
@@ -133,6 +148,18 @@ def calendar_unit(today: datetime, unit: str, step: int) -> Span:
         return Span(datetime(today.year + step, 1, 1), datetime(today.year + step + 1, 1, 1))
     monday = today - today.weekday() * DAY + step * WEEK
     return Span(monday + 5 * DAY if unit == "weekend" else monday, monday + WEEK)
+
+
+def _season(today: datetime, name: str, year: str | None = None, ended: bool = False) -> Span:
+    """Return the northern season of a year, or the latest one that has begun or, if asked for, ended."""
+    month = _EN["seasons"][name]
+    if year is not None:
+        first = datetime(int(year), month, 1)
+        return Span(first, _month(first, MONTHS_OF_SEASON))
+    first = datetime(today.year, month, 1)
+    while (_month(first, MONTHS_OF_SEASON) if ended else first) > today:
+        first = _month(first, -MONTHS_OF_YEAR)
+    return Span(first, _month(first, MONTHS_OF_SEASON))
 
 
 def _span_ago(today: datetime, count: str, unit: str) -> Span:
@@ -260,6 +287,16 @@ _PRESENT_RULES = (
     _relative(f"on {WEEKDAY}{_PART}", lambda m, today: day_ago(today, _days_since(today, m[1]), m[2])),
     _relative(f"this {WEEKDAY}{_PART}", lambda m, today: day_ago(today, today.weekday() - read_weekday(m[1]), m[2])),
     _relative("this (week|weekend|month|year)", lambda m, today: calendar_unit(today, m[1], 0)),
+)
+_SEASON = rf"({'|'.join(_EN['seasons'])})"
+_SEASON_RULES = (
+    _rule(
+        rf"\b(?:in|during|over) (?:the )?{_SEASON},? (?:of )?((?:19|20)\d\d)\b",
+        lambda m, today: _season(today, m[1], m[2]),
+    ),
+    _rule(rf"\b(?:in|during|over) the {_SEASON}\b(?!['-]| \w+s\b| of\b)", lambda m, today: _season(today, m[1])),
+    _relative(f"this {_SEASON}", lambda m, today: _season(today, m[1])),
+    _relative(f"(?:last|(?:this|the) past) {_SEASON}", lambda m, today: _season(today, m[1], ended=True)),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
 _QUESTION = re.compile(rf"\?|^\W*(?:{alternation(_EN['openers'])},? )*{alternation(_EN['questions'])}\b")

@@ -397,3 +397,12 @@ def test_words_around_a_question_still_name_who_and_when() -> None:
     parsed = parse("Hey Mia, do you remember what I said last week?", ("Mia", "Tom"))
     assert parsed.mentioned_speakers == {"Mia"}
     assert parsed.times
+
+
+def test_a_season_is_a_time_only_of_a_question_without_a_topic() -> None:
+    asked, about = (
+        parse_query(text, ["Nora"], NOW)
+        for text in ("What did we talk about last summer?", "Where did Nora camp last summer?")
+    )
+    assert asked.asks_for_overview
+    assert (about.asks_for_overview, about.times) == (False, ())

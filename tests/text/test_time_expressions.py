@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.analyzer import normalize
-from everthread.text.time_expressions import MAX_YEARS_BACK, Date, Span, find_absolute_times, find_relative_times
+from everthread.text.time_expressions import (
+    MAX_YEARS_BACK,
+    Date,
+    Span,
+    find_absolute_times,
+    find_relative_times,
+    find_seasons,
+)
 from everthread.text.time_words import CALENDAR_YEARS
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -242,3 +249,31 @@ def test_a_question_without_times_is_unchanged(text: str, now: datetime) -> None
 def test_a_week_is_a_short_span_and_a_month_is_not() -> None:
     assert days("2026-11-14", "2026-11-22").is_short
     assert not days("2026-11-01", "2026-12-01").is_short
+
+
+# ------------------------------------------------------------------ seasons
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What did we talk about last spring?", days("2026-03-01", "2026-06-01")),
+        ("What did we talk about last autumn?", days("2025-09-01", "2025-12-01")),
+        ("What did we talk about this fall?", days("2026-09-01", "2026-12-01")),
+        ("What did we talk about in the winter?", days("2025-12-01", "2026-03-01")),
+        ("What did we talk about in summer 2025?", days("2025-06-01", "2025-09-01")),
+        ("What did I say in the spring of 2024?", days("2024-03-01", "2024-06-01")),
+        ("what happened over the summer", days("2026-06-01", "2026-09-01")),
+        ("What did I do this past winter?", days("2025-12-01", "2026-03-01")),
+    ],
+)
+def test_a_season_is_the_latest_one_or_that_of_its_year(question: str, expected: Span) -> None:
+    assert find_seasons(normalize(question), NOW)[0] == (expected,)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What will we do next summer?", "Which spring rolls did she like?", "Did she fall?", "I was in Rome last summer."],
+)
+def test_other_springs_and_falls_are_no_seasons(question: str) -> None:
+    assert find_seasons(normalize(question), NOW) == ((), normalize(question))
