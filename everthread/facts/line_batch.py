@@ -76,7 +76,7 @@ class LineBatch:
         return excluded
 
     def _choose_lines(self, excluded: Collection[int], copies: Collection[int] = ()) -> tuple[list[Line], list[Line]]:
-        """Return the readable lines, and those shortly before them. What is said in a role play is not readable.
+        """Return the readable lines outside role plays, and such lines shortly before them, for context.
 
         So a pronoun means the same wherever a batch begins, which depends on when facts are asked for.
         """

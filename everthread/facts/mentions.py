@@ -394,7 +394,7 @@ class Mentions:
         return self._find_asked_about()
 
     def _may_mean_other(self, subject: Referent, said: Mentions) -> bool:
-        """Return whether the sentence of a subject has a pronoun, and the line another whom it means.
+        """Return whether the sentence of a subject has a pronoun that may mean another one in the line.
 
         So it may be the cat that is fifteen: "We lost Pickle today. Jonas held her paw. Fifteen years old."
         """
