@@ -3,7 +3,8 @@
 Scripts with spaces: NFKC, case folded, split at everything but letters and digits, function words dropped, irregular
 forms made regular, Snowball's stemmer of the text's language (`lexicon`), accents dropped. Chinese, Thai and the like
 are not segmented into words: each character except the commonest and each pair of neighbours is a term. In Japanese,
-kana are terms in pairs only; Korean words lose their particle and become pairs of syllables. On Chinese dialogues,
+kana are terms in pairs only, and titles such as "san" are left out; Korean words lose their particle and become pairs
+of syllables. On Chinese dialogues,
 recall at 10 was 65%; with the words of a dictionary it was 61% (docs/log.md).
 """
 
@@ -26,7 +27,7 @@ from everthread.text.word_lists import alternation
 from everthread.types import Metadata
 
 # Raised whenever the same text would give other terms, or another text to embed; a bank's file records it.
-ANALYZER_VERSION = 5
+ANALYZER_VERSION = 6
 HEAD_CHARS = 220  # characters of a neighbouring line that count; more of a long one would outweigh the line itself
 MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut: no query repeats them in full
 
@@ -45,6 +46,13 @@ _PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # of CJK, inside the
 _ACCENT = re.compile("[\u0300-\u036f]")
 _HANGUL, _KANA, _CYRILLIC = (re.compile(f"[{LEXICONS[language].script}]") for language in ("ko", "ja", "ru"))
 _OTHER_SCRIPT = re.compile(f"{_HANGUL.pattern}|{_KANA.pattern}|{_CYRILLIC.pattern}")
+_SPELLINGS = str.maketrans({"’": "'", "œ": "oe", "Œ": "oe"})  # "sœur" is mostly typed as "soeur"
+_STRETCHED = re.compile(r"([^\W\d_])\1\1+")  # "nooooo"; in English, "oo" and "o" are both frequent
+_ROMAN_NUMERAL = re.compile("[ivxlcdm]+")
+_JAMO = re.compile("[\u1100-\u11ff\u3130-\u318f]+")  # letters of Hangul outside syllables: "ㅋㅋ", "ㅇㅇ"
+_FIRST_SYLLABLE, _FINALS, _PAST_FINAL = 0xAC00, 28, 20  # of Hangul: the block's start, finals in it, and that of 갔
+_JAPANESE_TITLES = re.compile(alternation(LEXICONS["ja"].titles))
+_JAPANESE_FORMS = re.compile(alternation(sorted(LEXICONS["ja"].regular_forms, key=len, reverse=True)))
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
 _EN = LEXICONS[ENGLISH]
@@ -83,7 +91,7 @@ def normalize(text: str) -> str:
     """Fold a text for comparison: unify compatibility forms and case, drop invisible characters."""
     if text.isascii():
         return text.lower()
-    return _PUNCTUATION.sub(" ", _IGNORED.sub("", unicodedata.normalize("NFKC", text))).replace("’", "'").casefold()
+    return _PUNCTUATION.sub(" ", _IGNORED.sub("", unicodedata.normalize("NFKC", text))).translate(_SPELLINGS).casefold()
 
 
 def _strip_accents(word: str) -> str:
@@ -171,6 +179,8 @@ def _terms_of(folded: str, runs: Sequence[str], language: str) -> tuple[list[str
     cyrillic: list[str] = []
     found: list[str] = []
     for run in runs:
+        if _JAMO.fullmatch(run):
+            continue
         if run.isascii() or not _UNSPACED.match(run):
             (cyrillic if _CYRILLIC.match(run) else latin).append(run)
         elif _HANGUL.search(run):
@@ -184,9 +194,19 @@ def _terms_of(folded: str, runs: Sequence[str], language: str) -> tuple[list[str
 
 
 def _content_words(runs: Iterable[str], lexicon: Lexicon) -> list[str]:
-    """Return the parts of words between apostrophes that are not function words."""
-    parts = [part for run in runs for part in (run.split("'") if "'" in run else (run,))]
-    return [part for part in parts if part and part not in lexicon.stop and part not in lexicon.elisions]
+    """Return the parts of words between apostrophes that are not function words; compounds by their regular form."""
+    words: list[str] = []
+    for part in (_shorten(part) for run in runs for part in (run.split("'") if "'" in run else (run,)) if part):
+        if words and (compound := f"{words[-1]}-{part}") in lexicon.compounds:
+            words[-1] = lexicon.regular_forms[compound]
+        else:
+            words.append(part)
+    return [word for word in words if word not in lexicon.stop and word not in lexicon.elisions]
+
+
+def _shorten(word: str) -> str:
+    """Return a word without the letters by which it was stretched: "nooooo" as "no"."""
+    return _STRETCHED.sub(r"\1", word) if _STRETCHED.search(word) and not _ROMAN_NUMERAL.fullmatch(word) else word
 
 
 def _stem(words: Iterable[str], lexicon: Lexicon) -> list[str]:
@@ -212,14 +232,33 @@ def _korean_terms(run: str) -> list[str]:
     lexicon = LEXICONS["ko"]
     if run in lexicon.stop:
         return []
-    stem = next((run[: -len(end)] for end in lexicon.endings if run.endswith(end) and len(run) > len(end)), run)
+    stem = _cut_ending(_cut_ending(run, lexicon.endings), lexicon.tenses)
+    stem = stem[:-1] + _cut_past(stem[-1])
+    stem = lexicon.regular_forms.get(run) or lexicon.regular_forms.get(stem, stem)
     if stem in lexicon.stop:
         return []
     return [stem] if len(stem) == 1 else [stem[i : i + 2] for i in range(len(stem) - 1)]
 
 
+def _cut_ending(word: str, endings: Iterable[str]) -> str:
+    """Return a word without the first of the endings that it has, unless nothing would be left."""
+    return next((word[: -len(end)] for end in endings if word.endswith(end) and len(word) > len(end)), word)
+
+
+def _cut_past(syllable: str) -> str:
+    """Return a syllable without the final letter of the past: 가 for 갔."""
+    final = (ord(syllable) - _FIRST_SYLLABLE) % _FINALS
+    return chr(ord(syllable) - final) if _HANGUL.match(syllable) and final == _PAST_FINAL else syllable
+
+
 def _japanese_terms(run: str) -> list[str]:
-    """Return the Chinese characters of a text with kana, and the pairs that are not grammar."""
+    """Return the Chinese characters of a text with kana, and the pairs that are not grammar; titles are left out."""
+    forms = LEXICONS["ja"].regular_forms
+    regular = _JAPANESE_FORMS.sub(lambda match: forms[match[0]], run)
+    return [term for part in _JAPANESE_TITLES.split(regular) for term in _japanese_part(part)]
+
+
+def _japanese_part(run: str) -> list[str]:
     lexicon = LEXICONS["ja"]
     singles = [
         char for char in run if not _KANA.match(char) and char not in lexicon.stop and char not in STOP_CHARACTERS

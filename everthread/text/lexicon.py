@@ -37,13 +37,17 @@ class Lexicon:
         letters: characters that count like a marker.
         elisions: words that are cut off before an apostrophe, with which they count like a marker.
         contractions: endings after an apostrophe that are cut off.
-        regular_forms: for irregular forms the word as which they count.
+        regular_forms: for irregular forms, and other words for the same, the word as which they count.
+        compounds: those of them that are two words with a hyphen, or a space, between them.
         stop_pairs: pairs of characters that are no terms.
         endings: particles and endings that are cut off, the longest first.
+        tenses: marks of tense that are cut off where an ending was.
+        titles: what follows a name in a script without spaces, and is left out.
         time_questions: phrases that ask for a time.
         small_talk: words of greetings, thanks and the like.
         overview: words of a question that only asks what was talked about.
         times: words of times, by kind.
+        ago: how to say how long ago something was: `phrases` with {count} and {unit}, `counts`, and each unit.
     """
 
     language: str
@@ -56,12 +60,16 @@ class Lexicon:
     elisions: frozenset[str] = frozenset()
     contractions: Sequence[str] = ()
     regular_forms: Mapping[str, str] = field(default_factory=dict)
+    compounds: frozenset[str] = frozenset()
     stop_pairs: frozenset[str] = frozenset()
     endings: Sequence[str] = ()
+    tenses: Sequence[str] = ()
+    titles: Sequence[str] = ()
     time_questions: Sequence[str] = ()
     small_talk: frozenset[str] = frozenset()
     overview: frozenset[str] = frozenset()
     times: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ago: Mapping[str, Any] = field(default_factory=dict)
 
 
 _SETS = ("stop", "markers", "borrowed", "elisions", "stop_pairs", "small_talk", "overview")
@@ -72,7 +80,8 @@ def _load(path: Path) -> Lexicon:
     table |= {name: frozenset(table[name]) for name in _SETS if name in table}
     irregular: dict[str, list[str]] = table.pop("irregular", {})
     regular_forms = {form: word for word, forms in irregular.items() for form in forms}
-    return Lexicon(path.stem, regular_forms=regular_forms, **table)
+    compounds = frozenset(form for form in regular_forms if "-" in form)
+    return Lexicon(path.stem, regular_forms=regular_forms, compounds=compounds, **table)
 
 
 LEXICONS: Mapping[str, Lexicon] = {lexicon.language: lexicon for lexicon in map(_load, sorted(FOLDER.glob("*.toml")))}

@@ -162,9 +162,9 @@ def _season(today: datetime, name: str, year: str | None = None, ended: bool = F
     return Span(first, _month(first, MONTHS_OF_SEASON))
 
 
-def _span_ago(today: datetime, count: str, unit: str) -> Span:
+def span_ago(today: datetime, count: int, unit: str) -> Span:
     """Return the span about that long ago: up to half a unit sooner or later."""
-    day, half_unit = today - _duration(count, unit), _UNIT_DAYS[unit] // 2 * DAY
+    day, half_unit = today - round(count * _UNIT_DAYS[unit]) * DAY, _UNIT_DAYS[unit] // 2 * DAY
     return Span(day - half_unit, day + half_unit + DAY)
 
 
@@ -249,7 +249,7 @@ _DAY_RULES = (
         re.compile(rf"{_NO_NUMBER_BEFORE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}}){_NO_NUMBER_AFTER}"),
         lambda m, _: _read_either_order(int(m[1]), int(m[2]), int(m[3])),
     ),
-    _rule(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
+    _rule(r"(?:(\d{4})[年년] ?)?(\d{1,2})[月월](?: ?(\d{1,2})[日号號일])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
 )
 _DIGIT = re.compile(r"\d")  # only months are named without
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
@@ -271,7 +271,7 @@ _PAST_RULES = (
     _relative("last (night|evening)", lambda m, today: day_ago(today, 1, m[1])),
     _relative(f"last {WEEKDAY}{_PART}", lambda m, today: day_ago(today, _days_since(today, m[1]), m[2])),
     _relative("last (week|weekend|month|year)", lambda m, today: calendar_unit(today, m[1], -1)),
-    _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: _span_ago(today, m[1], m[2])),
+    _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: span_ago(today, read_count(m[1]), m[2])),
     _rule(
         rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{COUNT} )?{_UNIT}s?\b(?!['-]| of\b)",
         lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
