@@ -41,6 +41,16 @@ from everthread.chat.deletion_requests import is_deletion_request
         "撤回",
         "さっき言ったことを忘れて",
         "元に戻して",
+        "健太について言ったことを忘れて",
+        "oublie tout ce que j'ai dit à propos de mon vélo",
+        "Esqueça o que eu disse sobre o João",
+        "apaga minha última mensagem",
+        "Dimentica quello che ho detto su Marco",
+        "vergeet wat ik over mijn werk zei",
+        "забудь всё, что я говорила про Диму",
+        "удали последнее сообщение",
+        "민수에 대해 말한 거 잊어줘",
+        "마지막 메시지 지워줘",
     ],
 )
 def test_a_request_to_delete_is_recognised(text: str) -> None:
@@ -65,6 +75,11 @@ def test_a_request_to_delete_is_recognised(text: str) -> None:
         "Olvida que es tarde",
         "别忘记我的生日",
         "忘れてしまった",
+        "esqueça disso, vamos jantar",
+        "Non dimenticare il latte",
+        "vergeet niet te eten",
+        "забудь об этом",
+        "약속을 잊어버렸어",
         "",
     ],
 )

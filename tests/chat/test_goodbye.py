@@ -21,6 +21,8 @@ I must be going; I should get going; gn; Sleep well!; I'm done for today, bye
 Ciao!; Au revoir; Até amanhã!; Tot ziens; До свидания; またね; 안녕히 계세요
 Byeeeee!; Time to go, sweetheart; sorry, have to run; I should go to sleep; Enjoy your evening!; Let's continue tomorrow
 Servus!; 先这样吧; Bonne soirée !; Buona serata; Dag!; 잘 가
+Bon, j'y vais, à plus !; bisous, bonne nuit; tchau, vou dormir; Falou, mano; ci sentiamo domani, notte!; ik ga slapen, trusten
+ладно, я спать, споки; もう寝るね、バイバイ; 이제 자러 갈게, 안녕
 """.replace("\n", ";")
 TALK = """
 Goodbye was her favourite song; she said goodbye to him; He waved goodbye.; Say goodbye!; Goodbye to all that
@@ -28,6 +30,7 @@ Tell her bye; I said good night to Mia; bye the way; I have to go to the dentist
 Captain Nemo; good; thanks; ok; now; later; tomorrow; Good morning; buy; Are you off?; 88; ...; 👋
 Auf Wiedersehen sagte sie; Ich muss los und Brot kaufen; 再见是一首歌; 我明天去北京; 她说再见; adiós es una canción
 Le dije adiós a mi madre; Gracias; bis morgen habe ich Zeit; Time to go shopping; I should go to sleep earlier
+Je vais dormir chez Léa; vou dormir na casa da avó; ci sentiamo spesso con Anna; ik ga slapen bij oma; 안녕이라고 했어
 """.replace("\n", ";")
 
 TALK_WITH_FAREWELL = """

@@ -167,6 +167,18 @@ def test_only_the_first_characters_are_the_head() -> None:
         ("Я работаю в больнице.", "В какой больнице ты работал?", {"работа", "больниц"}),
         ("私の猫の名前はミミです。", "猫は何という名前ですか？", {"猫", "名", "前", "名前"}),
         ("우리 고양이가 아파요.", "고양이는 어때?", {"고양", "양이"}),
+        ("Nao posso comer camarão.", "o que nao posso comer?", {"com"}),
+        ("Ma sœur est arrivée.", "ou est ma soeur", {"soeur"}),
+        ("Ma mamie est tombée.", "Où est ma grand-mère ?", {"mam"}),
+        ("O carnavalll foi ótimo", "Como foi o carnaval?", {"carnaval"}),
+        ("Minha vó fez bolo.", "Quem é a minha avó?", {"avozinh"}),
+        ("Lavoro come fioraia.", "Qual è il mio mestiere?", {"lavor"}),
+        ("Mijn zusje is jarig.", "Wanneer is mijn zus jarig?", {"zus"}),
+        ("Папа заболел.", "Чем болен мой отец?", {"пап"}),
+        ("母が骨折した。", "お母さんは元気？", {"母"}),
+        ("健太と小樽に行った。", "健太くんの話", {"健", "健太"}),
+        ("민수가 폰을 샀어", "휴대폰을 언제 샀지", {"핸드", "드폰", "사"}),
+        ("엽서를 뽑았는데 예뻐", "엽서 몇 장 뽑았지", {"엽서", "뽑"}),
     ],
 )
 def test_a_question_and_a_line_of_a_language_share_its_words_in_other_forms(
@@ -253,3 +265,15 @@ def test_a_line_without_quotes_is_returned_unchanged() -> None:
     text = "The kettle sings."
     assert remove_quotes(text, {"n": 1}) is text
     assert remove_quotes_json(text, '{"n":"everthread.echo"}') == text
+
+
+def test_a_grandmother_and_a_grandfather_differ_by_their_accent() -> None:
+    assert not set(analyze("A minha avó dorme.")[0]) & set(analyze("Onde está o meu avô?")[0])
+
+
+def test_roman_numerals_are_not_shortened_like_stretched_words() -> None:
+    assert analyze("Le roi de mon livre est Louis XIII.")[0] != analyze("Le roi de mon livre est Louis XI.")[0]
+
+
+def test_single_letters_of_hangul_are_no_terms() -> None:
+    assert analyze("대박 ㅋㅋㅋㅋ")[0] == analyze("대박")[0]

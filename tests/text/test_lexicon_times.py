@@ -9,6 +9,8 @@ from everthread.text.time_expressions import Date, Span
 NOW = datetime(2024, 3, 14, 15)  # a Thursday
 YESTERDAY = Span(datetime(2024, 3, 13), datetime(2024, 3, 14))
 BEFORE_YESTERDAY = Span(datetime(2024, 3, 12), datetime(2024, 3, 13))
+TODAY = Span(datetime(2024, 3, 14), datetime(2024, 3, 15))
+THIS_WEEK = Span(datetime(2024, 3, 11), datetime(2024, 3, 18))
 LAST_WEEK = Span(datetime(2024, 3, 4), datetime(2024, 3, 11))
 LAST_MONTH = Span(datetime(2024, 2, 1), datetime(2024, 3, 1))
 LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
@@ -32,6 +34,22 @@ LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
         ("zh", "我們上個禮拜吃了什麼？", LAST_WEEK, "我們 吃了什麼?"),
         ("zh", "上个月我付了多少？", LAST_MONTH, "我付了多少?"),
         ("zh", "去年我住在哪儿？", LAST_YEAR, "我住在哪儿?"),
+        ("fr", "j'ai fait quoi l'annee derniere ?", LAST_YEAR, "j'ai fait quoi ?"),
+        ("fr", "De quoi on a parlé cette semaine ?", THIS_WEEK, "de quoi on a parlé ?"),
+        ("pt", "o que eu falei hoje?", TODAY, "o que eu falei ?"),
+        ("de", "Was habe ich vor zwei Tagen gesagt?", BEFORE_YESTERDAY, "was habe ich gesagt?"),
+        ("es", "¿Qué comí hace dos días?", BEFORE_YESTERDAY, "¿qué comí ?"),
+        ("fr", "Qu'ai-je mangé il y a deux jours ?", BEFORE_YESTERDAY, "qu'ai-je mangé ?"),
+        ("pt", "O que comi há 2 dias?", BEFORE_YESTERDAY, "o que comi ?"),
+        ("pt", "O que comi dois dias atrás?", BEFORE_YESTERDAY, "o que comi ?"),
+        ("it", "Cosa ho mangiato due giorni fa?", BEFORE_YESTERDAY, "cosa ho mangiato ?"),
+        ("nl", "Wat at ik twee dagen geleden?", BEFORE_YESTERDAY, "wat at ik ?"),
+        ("ru", "Что я ела два дня назад?", BEFORE_YESTERDAY, "что я ела ?"),
+        ("ru", "Что было за прошлую неделю?", LAST_WEEK, "что было ?"),
+        ("ja", "2日前に何を食べた？", BEFORE_YESTERDAY, "に何を食べた?"),
+        ("ja", "昨日何を食べたっけ", YESTERDAY, "何を食べたっけ"),
+        ("ko", "저번 주에 뭐 먹었지", LAST_WEEK, "뭐 먹었지"),
+        ("ko", "2일 전에 뭐 먹었어?", BEFORE_YESTERDAY, "뭐 먹었어?"),
     ],
 )
 def test_relative_times_of_a_question_are_spans_in_the_past(
@@ -46,6 +64,8 @@ def test_relative_times_of_a_question_are_spans_in_the_past(
     [
         ("de", "Gestern war ich müde."),
         ("de", "Was isst sie?"),
+        ("fr", "Quel jour sommes-nous aujourd'hui ?"),
+        ("ko", "어제 늦게 잤다"),
         ("zh", "我昨天很累。"),
         ("zh", "大前天谁来了？"),
         ("zh", "上上周谁来了？"),
