@@ -249,7 +249,10 @@ _DAY_RULES = (
         re.compile(rf"{_NO_NUMBER_BEFORE}(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}|\d{{2}}){_NO_NUMBER_AFTER}"),
         lambda m, _: _read_either_order(int(m[1]), int(m[2]), int(m[3])),
     ),
-    _rule(r"(?:(\d{4})[年년] ?)?(\d{1,2})[月월](?: ?(\d{1,2})[日号號일])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
+    _rule(
+        r"(?:(\d{4})[年년] ?)?(\d{1,2})[月월](?: ?(\d{1,2})[日号號일])?",
+        lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3])),
+    ),
 )
 _DIGIT = re.compile(r"\d")  # only months are named without
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"

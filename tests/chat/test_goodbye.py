@@ -21,8 +21,8 @@ I must be going; I should get going; gn; Sleep well!; I'm done for today, bye
 Ciao!; Au revoir; Até amanhã!; Tot ziens; До свидания; またね; 안녕히 계세요
 Byeeeee!; Time to go, sweetheart; sorry, have to run; I should go to sleep; Enjoy your evening!; Let's continue tomorrow
 Servus!; 先这样吧; Bonne soirée !; Buona serata; Dag!; 잘 가
-Bon, j'y vais, à plus !; bisous, bonne nuit; tchau, vou dormir; Falou, mano; ci sentiamo domani, notte!; ik ga slapen, trusten
-ладно, я спать, споки; もう寝るね、バイバイ; 이제 자러 갈게, 안녕
+Bon, j'y vais, à plus !; bisous, bonne nuit; tchau, vou dormir; Falou, mano; ci sentiamo domani, notte!
+ik ga slapen, trusten; ладно, я спать, споки; もう寝るね、バイバイ; 이제 자러 갈게, 안녕
 """.replace("\n", ";")
 TALK = """
 Goodbye was her favourite song; she said goodbye to him; He waved goodbye.; Say goodbye!; Goodbye to all that

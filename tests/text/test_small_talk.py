@@ -10,7 +10,17 @@ from everthread.text.line_features import UNINFORMATIVE, is_small_talk, line_fla
         *("Muchas gracias, hasta mañana.", "Bom dia!", "Muito obrigada", "Buongiorno!", "Grazie mille, a domani"),
         *("Goedemorgen!", "Dank je wel, tot morgen!", "Доброе утро!", "Спасибо большое", "おはようございます！"),
         *("ありがとう、また明日！", "안녕하세요!", "고마워요, 내일 봐요!"),
-        *("mdr", "coucou ça va ?", "kkkkkk", "e aí, beleza?", "ahahah", "hoe gaat het?", "doeiiii", "ахах", "как дела?"),
+        *(
+            "mdr",
+            "coucou ça va ?",
+            "kkkkkk",
+            "e aí, beleza?",
+            "ahahah",
+            "hoe gaat het?",
+            "doeiiii",
+            "ахах",
+            "как дела?",
+        ),
         *("спокойной ночи, до завтра", "うける笑", "おはよー", "ㅋㅋㅋㅋ", "ㅇㅇ", "헐 대박"),
     ],
 )
