@@ -192,14 +192,19 @@ class InterruptedFile(BankFile):
         super()._roll_back()
 
 
+def interrupt_write(file: BankFile) -> None:
+    with file.write_transaction() as db:
+        db.execute("INSERT INTO said VALUES ('interrupted')")
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("method", ["_current_inode", "_roll_back"])
 def test_a_write_after_an_interrupted_one_succeeds(method: str, tmp_path: Path) -> None:
     file = InterruptedFile("alice", tmp_path / "alice.bank", create_table)
     write_word(file, "first")
     file.interrupted = method
-    with pytest.raises(KeyboardInterrupt), file.write_transaction() as db:
-        db.execute("INSERT INTO said VALUES ('interrupted')")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_write(file)
     write_word(file, "second")
     assert read_words(file) == ["first", "second"]
 
