@@ -18,7 +18,7 @@ from everthread.facts.types import Statement, StoredStatement
 from everthread.stores.base import Store
 from everthread.stores.unit_store import UnitReplacement
 from everthread.text.analyzer import detect_language
-from everthread.types import JSONValue, NewUnit, Unit, now
+from everthread.types import JSONValue, Line, NewUnit, Unit, now
 
 NO_VECTORS = "none"  # the name of the model of units that are stored without vectors
 
@@ -40,15 +40,25 @@ def store_statements(
     before: JSONValue | None,
     after: ReadingState,
     supersedes: Sequence[int] = (),
+    lines: Sequence[Line] = (),
 ) -> int | None:
     """Store statements and the state in one transaction.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        statements: the new statements.
+        before: the setting with the state when they were found.
+        after: the new state.
+        supersedes: ids of the statements that the first new ones supersede, in their order.
+        lines: all lines that were read; nothing is stored if one has changed.
 
     Returns:
         The id of the first statement; None, with nothing stored, if the bank has changed in the meantime.
     """
     languages = _find_languages(store, bank, statements)
     units = [build_unit(statement, language) for statement, language in zip(statements, languages, strict=True)]
-    return _replace(store, bank, before, after, units=units, supersedes=supersedes)
+    return _replace(store, bank, before, after, units=units, supersedes=supersedes, lines=lines)
 
 
 def _replace(
@@ -61,6 +71,7 @@ def _replace(
     units: Sequence[NewUnit] = (),
     supersedes: Sequence[int] = (),
     forgets: bool = False,
+    lines: Sequence[Line] = (),
 ) -> int | None:
     """Replace units and the state in one transaction; return the first new id, or None if the bank has changed.
 
@@ -83,6 +94,7 @@ def _replace(
         make_value=make_value,
         supersedes=supersedes,
         forgets=forgets,
+        lines=lines,
     )
     return first_ids[-1] if store.replace_units(bank, change, NO_VECTORS, now()) else None
 

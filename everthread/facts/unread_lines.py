@@ -63,7 +63,7 @@ def catch_up(
         if not store.exists(bank):  # forgotten meanwhile; even a read would create it again
             return {}
         try:
-            first_id = store_statements(store, bank, new, before, after)
+            first_id = store_statements(store, bank, new, before, after, lines=lines)
         except StoreUnavailable:
             return _read_unstored(store, bank, reader, known, state, limit)
         limit = None if limit is None else limit - len(lines)

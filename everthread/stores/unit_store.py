@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
+from everthread.types import JSONValue, Line, NewUnit, ScribeJob, Unit, Vector, Vectors
 
 UnitKey = tuple[str, int]  # a unit's kind and id
 UnitCosines = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
@@ -33,6 +33,8 @@ class UnitReplacement:
         supersedes: ids of units that the first new units supersede, in their order.
         forgets: whether to remove the deleted units from the records of recall as well, and erase their bytes, as
             `forget_unit` does.
+        lines: the lines that were read for the replacement. If one has been removed, or another is stored under its
+            number, as in a bank that was forgotten and created again, nothing is replaced.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class UnitReplacement:
     make_value: Callable[[int], JSONValue]
     supersedes: Sequence[int] = ()
     forgets: bool = False
+    lines: Sequence[Line] = ()
 
 
 class UnitStore(Protocol):

@@ -236,6 +236,24 @@ def test_a_bank_forgotten_while_it_is_read_is_not_created_again(any_store: Store
     assert not any_store.exists(memory.bank)
 
 
+@pytest.mark.parametrize("text", ["I like jazz.", "Hello there."])
+def test_a_bank_created_again_while_it_is_read_has_no_facts_of_the_former_one(any_store: Store, text: str) -> None:
+    memory = open_memory(any_store)
+    tell(memory, text, "What a day.")
+
+    def forget(lines: Any, known: Any) -> list[Statement]:
+        if lines[0].text == text:
+            memory.forget(everything=True)
+            tell(memory, "I like tea.")
+        return read_statements(lines, known)
+
+    memory.statement_reader = forget
+    memory.read_facts()
+    assert [fact.value for fact in memory.facts()] == ["tea"]
+    tell(memory, "I live in Leeds.")
+    assert {fact.value for fact in memory.facts()} == {"Leeds", "tea"}
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -13,8 +13,10 @@ from everthread.common.timestamps import to_micros
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import recall_records
 from everthread.stores.postgres import rows as bank_rows
+from everthread.stores.postgres.arrays import SeqArray
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
+from everthread.stores.shared_rows import unchanged_seqs
 from everthread.stores.unit_store import UnitCosines, UnitKey, UnitReplacement, UnitVersion
 from everthread.stores.units import (
     JOB_COLUMNS,
@@ -38,7 +40,7 @@ from everthread.stores.units import (
     unit_row,
     vectors_by_key,
 )
-from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
+from everthread.types import JSONValue, Line, NewUnit, ScribeJob, Unit, Vector, Vectors
 
 _IS_UNIT = "bank_id = %s AND kind = %s AND unit_id = %s"
 _IS_CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
@@ -86,6 +88,15 @@ def restore(db: Connection, bank: str, unit: Unit) -> None:
     )
 
 
+def _has_changed(db: Connection, bank: str, lines: Sequence[Line]) -> bool:
+    """Return whether any of these lines has been removed, or another is stored under its number."""
+    if not lines:
+        return False
+    seqs = SeqArray(np.array([line.seq for line in lines], np.int64))
+    stored = bank_rows.get_lines(db, bank, seqs, "line.retracted_at IS NULL")
+    return len(unchanged_seqs(stored, lines)) < len(lines)
+
+
 def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: int, models: int) -> JSONValue | None:
     """Apply a replacement of units and its setting; `models` is the number of models numbered so far.
 
@@ -106,7 +117,11 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
     is_changed = any(
         row is None or row[0] < len(wanted) for row, wanted in zip(counts, (lines, change.supersedes), strict=True)
     )
-    if is_changed or get_setting(db, bank, change.setting) != change.expected_value:
+    if (
+        is_changed
+        or _has_changed(db, bank, change.lines)
+        or get_setting(db, bank, change.setting) != change.expected_value
+    ):
         return None
     db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_IS_IN_UNITS}", (at, *superseded))
     last_id = db.execute(

@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from everthread.stores.json_text import canonical_json
+from everthread.stores.shared_rows import unchanged_seqs
 from everthread.stores.sqlite import recall_records, unit_vectors
+from everthread.stores.sqlite.rows import get_lines
 from everthread.stores.unit_store import UnitReplacement
 from everthread.stores.units import (
     JOB_COLUMNS,
@@ -31,7 +33,7 @@ from everthread.stores.units import (
     unit_row,
     vectors_by_key,
 )
-from everthread.types import JSONValue, NewUnit, ScribeJob, Unit
+from everthread.types import JSONValue, Line, NewUnit, ScribeJob, Unit
 
 
 def put(db: sqlite3.Connection, bank: str, new: NewUnit, at: int, supersedes: int | None) -> Unit:
@@ -66,6 +68,12 @@ def restore(db: sqlite3.Connection, unit: Unit) -> None:
     db.execute(f"INSERT INTO unit ({UNIT_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)
 
 
+def _has_changed(db: sqlite3.Connection, lines: Sequence[Line]) -> bool:
+    """Return whether any of these lines has been removed, or another is stored under its number."""
+    stored = get_lines(db, [line.seq for line in lines], "line.retracted_at IS NULL")
+    return len(unchanged_seqs(stored, lines)) < len(lines)
+
+
 def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int) -> bool:
     """Apply a replacement of units and its setting; return False, with nothing changed, if its basis has changed."""
     lines = source_seqs(change)
@@ -79,7 +87,7 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
     superseded = (change.kind, json.dumps([*change.supersedes]))
     current = db.execute(f"SELECT count(*) FROM unit WHERE {is_current}", superseded).fetchone()[0]
     is_changed = existing < len(lines) or current < len(change.supersedes)
-    if is_changed or get_setting(db, change.setting) != change.expected_value:
+    if is_changed or _has_changed(db, change.lines) or get_setting(db, change.setting) != change.expected_value:
         return False
     db.execute(f"UPDATE unit SET valid_to = ? WHERE {is_current}", (at, *superseded))
     last_id = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
