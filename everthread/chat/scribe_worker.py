@@ -128,7 +128,8 @@ class ScribeWorker:
         """Wait up to `timeout` seconds for the job in progress, then write nothing more. The rest stays queued."""
         self._closing = not self._jobs.is_running  # from now on no job is started
         if self.memory.backlog:
-            self.start()
+            with suppress(EverthreadError):  # of the store, which the thread that embeds logs
+                self.start()
         self.join(timeout)
         self._closed = True
         deadline = time.monotonic() + timeout

@@ -201,6 +201,21 @@ def test_facts_and_summaries_do_not_wait_for_an_embedder_that_hangs(
         assert bob.stats().pending == 0
 
 
+def test_close_raises_no_error_of_the_store_and_then_starts_nothing(
+    tmp_path: Path, desk: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory.open("bob", store=tmp_path / "more", embedder="hash") as bob:
+        worker = desk(on=bob)
+        defer(bob, "s", MIA)
+        damaged = tmp_path / "damaged"
+        damaged.touch()  # SQLite applies the log to any other file
+        damaged.replace(tmp_path / "more" / "bob.bank")
+        worker.close(PATIENCE)
+        assert "vectors are postponed" in caplog.text
+        worker.start()
+        assert worker.join(0)
+
+
 def test_close_embeds_the_pending_lines_and_starts_no_job(memory: Memory, desk: Opened) -> None:
     worker = desk()
     lines = defer(memory, "s", MIA)
