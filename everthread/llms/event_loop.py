@@ -44,8 +44,8 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 def wait_for(future: Future[Result]) -> Result:
     """Return the result of a future; an interrupt ends the wait."""
     if sys.platform == "win32":  # which delivers no interrupt to a wait without a timeout
-        while not wait([future], INTERRUPT_DELAY_S).done:
-            pass
+        while not future.done():  # at once for a cancelled one, even if its coroutine ends later
+            wait([future], INTERRUPT_DELAY_S)
     return future.result()
 
 

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
-from hardship import PATIENCE
+from hardship import PATIENCE, SOON
 
 from everthread.llms.event_loop import run, start, wait_for
 
@@ -33,6 +33,29 @@ def test_an_interrupt_that_wakes_no_lock_ends_a_wait_as_on_windows(monkeypatch: 
         wait_for(future)
     assert not future.done()
     future.cancel()
+
+
+def test_a_cancelled_wait_ends_before_its_coroutine_as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    async def clean_up_slowly() -> None:
+        try:
+            begun.set()
+            await asyncio.sleep(PATIENCE)
+        finally:
+            await asyncio.to_thread(go.wait, SOON)
+            ended.set()
+
+    future = start(clean_up_slowly())
+    assert begun.wait(PATIENCE)
+    monkeypatch.setattr(sys, "platform", "win32")
+    threading.Timer(0.2, future.cancel).start()
+    try:
+        with pytest.raises(CancelledError):
+            wait_for(future)
+        assert not ended.is_set()
+    finally:
+        go.set()
 
 
 def test_an_exception_is_raised_in_the_calling_thread() -> None:
