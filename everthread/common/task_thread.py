@@ -57,7 +57,8 @@ class TaskThread:
             if self._is_running or (task := find_next()) is None:
                 return
             self._is_running = True
-        threading.Thread(target=self._run, args=[task, find_next], name=self._name, daemon=True).start()
+        with undo_on_error(self._mark_idle):  # the system may refuse another thread
+            threading.Thread(target=self._run, args=[task, find_next], name=self._name, daemon=True).start()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until no task is left, at most `timeout` seconds; return whether that is so."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -103,6 +104,22 @@ def test_an_error_while_the_first_task_is_looked_for_is_raised_and_starts_nothin
     with pytest.raises(StoreUnavailable):
         thread.start(fail)
     assert not thread.is_running
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows doesn't take such a size")
+def test_a_thread_that_the_system_refuses_is_started_the_next_time() -> None:
+    done: list[str] = []
+    thread = TaskThread("everthread test", "tests")
+    default = threading.stack_size(1 << 46)  # more than there are addresses
+    try:
+        with pytest.raises(RuntimeError):
+            thread.start(Tasks(lambda: done.append("first")).find_next)
+    finally:
+        threading.stack_size(default)
+    assert thread.join(0)
+    thread.start(Tasks(lambda: done.append("second")).find_next)
+    assert thread.join(PATIENCE)
+    assert done == ["second"]
 
 
 def test_the_owner_of_the_tasks_can_be_discarded_while_none_runs() -> None:
