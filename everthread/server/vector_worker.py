@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from everthread.common.undo import undo_on_error
 from everthread.errors import EverthreadError, StoreUnavailable
 from everthread.memory import Memory
 
@@ -72,10 +73,16 @@ class VectorWorker:
             self._tasks[bank, kind] = task
             self._interrupted.pop((bank, kind), None)
             self._changed.notify_all()
-            if self._is_running or self._is_closed:
-                return
-            self._is_running = True
-        threading.Thread(target=self._run, name="everthread vectors", daemon=True).start()
+            if not self._is_running:
+                self._start()
+
+    def _start(self) -> None:
+        """Start the thread if there is a task for it; the caller holds the lock."""
+        self._is_running = False
+        self._changed.notify_all()
+        if (self._tasks or self._interrupted) and not self._is_closed:
+            threading.Thread(target=self._run, name="everthread vectors", daemon=True).start()
+            self._is_running = True  # only now: the system may refuse another thread
 
     def join(self, timeout: float) -> bool:
         """Wait until all lines are embedded, at most `timeout` seconds; return whether they are."""
@@ -90,17 +97,23 @@ class VectorWorker:
         self.join(timeout)
 
     def _run(self) -> None:
-        while (found := self._next()) is not None:
-            key, task = found
-            try:
-                task()
-            except _Stopped:
-                pass
-            except StoreUnavailable as error:
-                log.info("lines have no vectors or were not read for facts yet, which is tried again: %s", error)
-                self._postpone(key, task)
-            except EverthreadError as error:
-                log.warning("lines have no vectors or were not read for facts yet; run reindex: %s", error)
+        with undo_on_error(self._restart):
+            while (found := self._next()) is not None:
+                key, task = found
+                try:
+                    task()
+                except _Stopped:
+                    pass
+                except StoreUnavailable as error:
+                    log.info("lines have no vectors or were not read for facts yet, which is tried again: %s", error)
+                    self._postpone(key, task)
+                except EverthreadError as error:
+                    log.warning("lines have no vectors or were not read for facts yet; run reindex: %s", error)
+
+    def _restart(self) -> None:
+        """Continue with the other tasks in another thread: one failed with an error that ends this thread."""
+        with self._changed:
+            self._start()
 
     def _postpone(self, key: tuple[str, str], task: Callable[[], None]) -> None:
         with self._changed:

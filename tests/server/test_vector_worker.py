@@ -106,6 +106,29 @@ def test_reading_for_facts_makes_way_for_lines_without_vectors(
     assert [memory.fact_cache.count_unread() for memory in memories] == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_that_ends_the_thread_keeps_no_other_bank_from_its_vectors(
+    memories: list[Memory], embedder: SlowEmbedder
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def fail(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+        begun.set()
+        assert go.wait(PATIENCE)
+        raise ZeroDivisionError
+
+    memories[0].statement_reader = fail
+    embedder.go.set()
+    worker = VectorWorker()
+    worker.add_facts(memories[0])
+    assert begun.wait(PATIENCE)
+    worker.add(memories[1])
+    go.set()
+    assert worker.join(PATIENCE)
+    assert pending(memories) == [2, 0]
+    assert memories[1].fact_cache.count_unread() == 0
+
+
 def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
     memories: list[Memory], embedder: SlowEmbedder, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
