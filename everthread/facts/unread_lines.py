@@ -68,6 +68,8 @@ def catch_up(
             return _read_unstored(store, bank, reader, known, state, limit)
         limit = None if limit is None else limit - len(lines)
         if first_id is None:
+            if not store.exists(bank):
+                return {}
             known = None
         else:
             known |= {

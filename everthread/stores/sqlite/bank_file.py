@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from everthread.common.undo import undo_on_error
 from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
-from everthread.stores.errors import ForgettingUnfinished
+from everthread.stores.errors import ForgettingUnfinished, forgotten_bank_error
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
 from everthread.stores.sqlite.file_errors import LOCK_TIMEOUT_S, error_text, lacks_room_for_index, map_errors
@@ -308,16 +308,23 @@ class BankFile:
             self._drop_readers()
 
     @contextmanager
-    def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction: committed when the block ends, rolled back when it raises."""
-        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was stored. "), self._transaction() as db:
+    def write_transaction(self, create: bool = True) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction: committed when the block ends, rolled back when it raises.
+
+        Args:
+            create: whether to create a file that is missing. Checked while no other thread deletes the file.
+
+        Raises:
+            NotFound: the file is missing, and is not to be created.
+        """
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was stored. "), self._transaction(create) as db:
             yield db
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, create: bool = True) -> Iterator[sqlite3.Connection]:
         with self._writing:
             try:
-                db = self._begin()
+                db = self._begin(create)
                 yield db
                 if db.in_transaction:
                     db.execute("COMMIT")
@@ -330,10 +337,12 @@ class BankFile:
         if self._writer is not None and self._writer.db.in_transaction:
             self._writer.db.execute("ROLLBACK")
 
-    def _begin(self) -> sqlite3.Connection:
+    def _begin(self, create: bool = True) -> sqlite3.Connection:
         """Begin a transaction on the current file, and return the writer's connection."""
         self._roll_back()  # an interrupt may come just before the rollback of the transaction before
         while True:
+            if not create and not self.path.exists():
+                raise forgotten_bank_error(self.bank)
             writer = self._writer = self._writer or self._connect()
             writer.db.execute("BEGIN IMMEDIATE")
             if writer.inode != self._current_inode():  # another process unlinked the file while we waited for its lock

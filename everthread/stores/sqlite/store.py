@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -186,9 +186,7 @@ class SQLiteStore(Store):
         corrects: Mapping[int, int] | None = None,
         after: int = 0,
     ) -> list[Line]:
-        if after and not self.exists(bank):  # opening its file would create it
-            raise forgotten_bank_error(bank)
-        with self._bank(bank).file.write_transaction() as db:
+        with self._bank(bank).file.write_transaction(create=not after) as db:
             if after and after > bank_rows.corpus_stats(db).last_seq:
                 raise forgotten_bank_error(bank)
             current = bank_rows.get_lines(db, replaces, "line.retracted_at IS NULL") if replaces else []
@@ -212,9 +210,7 @@ class SQLiteStore(Store):
         expected: Sequence[Line],
         tokens: Mapping[int, LineTokens] = MappingProxyType({}),
     ) -> None:
-        if not self.exists(bank):
-            return
-        with self._bank(bank).file.write_transaction() as db:
+        with suppress(NotFound), self._bank(bank).file.write_transaction(create=False) as db:
             unchanged = unchanged_seqs(bank_rows.get_lines(db, list(vectors.keys() | tokens.keys())), expected)
             token_codes.put(db, model, {seq: codes for seq, codes in tokens.items() if seq in unchanged})
             bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
@@ -316,10 +312,8 @@ class SQLiteStore(Store):
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
-        if not self.exists(bank):
-            return False
-        file = self._bank(bank).file
-        with file.write_transaction() as db:
+        file, is_replaced, forgets = self._bank(bank).file, False, False
+        with suppress(NotFound), file.write_transaction(create=False) as db:
             is_replaced = units.replace(db, replacement, model, to_micros(at))
             forgets = is_replaced and replacement.forgets
             if forgets:

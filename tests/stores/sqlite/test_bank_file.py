@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Memory
-from everthread.errors import BadBankId, BankDamaged, StoreUnavailable
+from everthread.errors import BadBankId, BankDamaged, NotFound, StoreUnavailable
 from everthread.stores.sqlite import bank_file as files
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
@@ -254,6 +254,29 @@ def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, fir
     assert "before" not in read_words(one)
     one.close()
     other.close()
+
+
+def test_a_write_that_waits_while_the_file_is_deleted_creates_no_other_one(tmp_path: Path) -> None:
+    file, errors = open_file(tmp_path), list[Exception]()
+    write_word(file, "fern")
+
+    def write() -> None:
+        try:
+            with file.write_transaction(create=False) as db:
+                db.execute("INSERT INTO said VALUES ('key')")
+        except NotFound as error:
+            errors.append(error)
+
+    writer = threading.Thread(target=write)
+
+    def record(_: object) -> None:
+        writer.start()
+        time.sleep(0.1)  # it has begun to wait; the test holds if not
+
+    file.unlink(lambda db: None, record)
+    writer.join(PATIENCE)
+    assert len(errors) == 1
+    assert not file.path.exists()
 
 
 def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
