@@ -21,14 +21,16 @@ from everthread.facts.referents import Names
 from everthread.facts.sentence_reader import SentenceReader
 from everthread.facts.types import Statement
 from everthread.facts.written_out import write_out
-from everthread.text.analyzer import detect_language, remove_quotes
+from everthread.text.analyzer import detect_language, is_unspaced_script, remove_quotes
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 MAX_CHARS = 2000  # of a line that are read; a longer text is a document more often than talk
 MAX_RECENT = 12  # sentences in which a pronoun's meaning is looked for
 MAX_ANSWER_CHARS = 300  # of a line by a chatbot that are read for names
-_SHOUTING = re.compile(r"\b[^\W\d_a-z]+(?:['’][^\W\d_a-z]+)? [^\W\d_a-z]+\b")  # two words in capital letters
+_SHOUTING = re.compile(r"\b[A-ZÀ-ÖØ-Þ]+(?:['’][A-ZÀ-ÖØ-Þ]+)? [A-ZÀ-ÖØ-Þ]+\b")  # two words in capital letters
+# Spaces between Chinese and Latin letters or digits, as in 我在 IBM 上班.
+_BETWEEN_SCRIPTS = re.compile(r"(?<=[\u3400-\u9fff]) +(?=[A-Za-z0-9])|(?<=[A-Za-z0-9]) +(?=[\u3400-\u9fff])")
 _SENTENCES = re.compile(r"([^.!?\n]*[.!?\n]*)")
 DEFAULT_LANGUAGE = "en"  # which `detect_language` names for a text that shows no other
 
@@ -81,6 +83,8 @@ class _Reader:
         grammar = find_grammar(language, text)
         if grammar is None:
             return []
+        if grammar.is_unspaced:
+            text = _BETWEEN_SCRIPTS.sub("", text)
         if line.role != "user":
             before = tuple(self.recent) if grammar.is_unspaced else ()
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
@@ -110,7 +114,7 @@ class _Reader:
 
 def _lower_shouting(text: str) -> str:
     """Return a text in which sentences in capital letters are in small ones, so that no word in them seems a name."""
-    if not _SHOUTING.search(text):
+    if not _SHOUTING.search(text) or is_unspaced_script(text):
         return text
     return "".join(_lower_shouted(part) for part in _SENTENCES.split(text))
 

@@ -8,6 +8,10 @@ from facts.test_chinese_talk import read
 
 # Lines by Kim, and what they state; what has ended begins with "-".
 STATED = {
+    "我在 IBM 上班，朝九晚五": "Kim | employer | IBM",
+    "我住在 New York ，冬天冷死了": "Kim | home | New York",
+    "我住在 LONDON": "Kim | home | LONDON",
+    "我妹妹 Mia 住在 Porto": "Kim | sister | Mia; Mia | home | Porto",
     "去年从老家县城搬到苏州了，跟女儿住": "Kim | home | 苏州",
     "来深圳第五年了，还是没车没房": "Kim | home | 深圳",
     "北漂第七年，住天通苑，早高峰懂的都懂": "Kim | home | 天通苑",
