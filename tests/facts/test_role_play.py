@@ -21,7 +21,10 @@ BEGINNINGS = [
     "I'll be the knight and you be the dragon",
     "Let’s pretend we're on a ship",
     "Lass uns ein Rollenspiel machen",
+    "Tun wir so, als wären wir auf einem Schiff",
+    "Ich spiele den Ritter und du den Drachen",
     "Hagamos un juego de rol",
+    "Hagamos como que somos piratas",
     "我们来玩角色扮演吧",
 ]
 
@@ -32,6 +35,12 @@ OTHER_TALK = [
     "The kids play pirates in the garden",
     "I'll be the driver tonight",
     "let's not role play today",
+    "Let's pretend nothing happened, ok?",
+    "let’s pretend that never happened",
+    "Wir tun so, als wäre alles gut",
+    "Tun wir so, als wäre nichts gewesen",
+    "Ich bin eine Köchin aus Ulm und du ein Roboter",
+    "Hagamos como que no pasó nada",
 ]
 
 ENDINGS = ["ok, out of character: I have to go", "Let's stop the role play here.", "Back to reality!", "That was fun!"]
