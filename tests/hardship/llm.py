@@ -212,6 +212,7 @@ class Listening(http.server.ThreadingHTTPServer):
     """Tracks its open connections, so that it can close them all."""
 
     daemon_threads = True
+    request_queue_size = 256  # of connections to accept; of a hundred at once, some are reset with the usual 5
     server: Server
 
     def __init__(self, *given: Any) -> None:
