@@ -1,4 +1,4 @@
-"""The text analyzer that all stores share, so that a term means the same in every bank.
+"""The text analyser that all stores share, so that a term means the same in every bank.
 
 Scripts with spaces: NFKC, case folded, split at everything but letters and digits, function words dropped, irregular
 forms made regular, Snowball's stemmer of the text's language (`lexicon`), accents dropped. Chinese, Thai and the like

@@ -69,7 +69,7 @@ class ChatMessage(NamedTuple):
 
 
 def normalize(text: str) -> str:
-    """Normalize a text for comparisons: without thoughts, as it is stored, in NFC, with single spaces."""
+    """Normalise a text for comparisons: without thoughts, as it is stored, in NFC, with single spaces."""
     return _normalize_short(text) if len(text) <= MAX_CACHED_CHARS else _normalize(text)
 
 

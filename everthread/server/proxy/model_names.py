@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from everthread.server.proxy.raw_json import Edit, Scanner, apply_edits, to_json
 
-# A suffix that is a version or a quantization of a model, or a preset of OpenRouter's: claude-3-5-sonnet@20240620,
+# A suffix that is a version or a quantisation of a model, or a preset of OpenRouter's: claude-3-5-sonnet@20240620,
 # gemini@default, qwen3@q4_k_m, gpt-4o@preset/letters.
 VERSION = re.compile(r"\d+|default|latest|\d+bit|i?q\d\w*|(b?f|fp|mxfp|nvfp|int)\d\w*|preset/.*", re.IGNORECASE)
 BANK_MARK = "@"  # between a model and a bank
