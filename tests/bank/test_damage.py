@@ -115,6 +115,17 @@ def test_an_unreadable_line_raises_bank_damaged_during_iteration(tmp_path: Path)
             list(lines)
 
 
+def test_lines_are_forgotten_at_once_after_an_unreadable_line(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
+        db.execute("UPDATE line SET metadata = '{\"n\": ' WHERE seq = 7")
+    with open_bank(tmp_path) as memory:
+        with pytest.raises(BankDamaged) as raised:
+            list(memory.lines())
+        memory.forget(seq=9)
+        assert raised.tb is not None  # the error is still held, and with it all that reading the line left open
+
+
 def test_an_error_of_the_caller_is_not_reported_as_damage(tmp_path: Path) -> None:
     with open_bank(tmp_path) as memory, pytest.raises(ZeroDivisionError):
         memory.observe_many(NewLine(f"{1 // n}.") for n in (1, 0))

@@ -98,10 +98,8 @@ def changes_since(
     index = "block_stamp" if seen else "block_number"  # a first read takes all blocks, in order
     edits: list[tuple[int, int, int]] = []
     changed = bytearray()
-    for number, rewritten_at, data in db.execute(
-        f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number",
-        (of, seen),
-    ):
+    query = f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number"
+    for number, rewritten_at, data in db.execute(query, (of, seen)).fetchall():
         first, end = (
             np.searchsorted(ids, (number * LINES_PER_BLOCK, (number + 1) * LINES_PER_BLOCK)).tolist()
             if len(ids)
@@ -118,7 +116,7 @@ def read(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs) -
     rows = db.execute(
         "SELECT data FROM json_each(?) CROSS JOIN block ON of = ? AND number = value ORDER BY number",
         (json.dumps(np.unique(seqs // LINES_PER_BLOCK).tolist()), of),
-    )
+    ).fetchall()
     records = np.frombuffer(b"".join(data for (data,) in rows), kind)
     return records[is_member(records["seq"], seqs)]
 

@@ -359,7 +359,8 @@ class SQLiteStore(Store):
 
         def read_page(after: int, size: int) -> list[Line]:
             with self._bank(bank).file.read_once() as db:
-                return [parse_line(row) for row in db.execute(query, (after, *values, size))]
+                rows = db.execute(query, (after, *values, size)).fetchall()
+            return [parse_line(row) for row in rows]
 
         yield from read_pages(read_page, after, limit)
 

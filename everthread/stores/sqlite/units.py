@@ -127,7 +127,7 @@ def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) 
 
 
 def _read_refs(db: sqlite3.Connection, condition: str, values: Sequence[object]) -> list[UnitRef]:
-    rows = db.execute(f"SELECT {UNIT_REF_COLUMNS} FROM unit WHERE {condition}", values)
+    rows = db.execute(f"SELECT {UNIT_REF_COLUMNS} FROM unit WHERE {condition}", values).fetchall()
     return [parse_unit_ref(row) for row in rows]
 
 
