@@ -31,10 +31,10 @@ def test_a_third_is_held_out_and_no_conversation_is_in_both_parts() -> None:
 def test_conversations_are_chosen_by_language_and_by_whether_a_bot_takes_part() -> None:
     found = [(language, load_corpus(part, language)) for part in get_args(Part) for language in sorted(LANGUAGES)]
     assert {language for language, conversations in found if conversations} == LANGUAGES
-    assert sum(len(conversations) for _, conversations in found) == 42
+    assert sum(len(conversations) for _, conversations in found) == 44
     assert all(map(has_bot, load_corpus("development", talk="assistant")))
     assert not any(map(has_bot, load_corpus("development", talk="people")))
-    assert len(load_corpus("development")) == 21
+    assert len(load_corpus("development")) == 22
 
 
 def test_many_questions_share_hardly_a_word_with_the_lines_that_answer_them() -> None:
