@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from everthread.recall.nicknames import find_nicknames
+from everthread.recall.occasion import Occasion, find_occasion
 from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
@@ -94,6 +95,7 @@ class ParsedQuery:
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
         request: whether it requests advice, and about what.
         is_broad: whether its answer is probably in lines of several sessions ("What books has she read?").
+        occasion: whether it asks for the first or the last of several occasions ("When did I last see Anna?").
     """
 
     text: str
@@ -112,6 +114,7 @@ class ParsedQuery:
     quoted_speakers: frozenset[str]
     request: Request
     is_broad: bool
+    occasion: Occasion | None
 
     @property
     def message_share(self) -> float:
@@ -169,6 +172,7 @@ def parse_query(
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, named.timeless)),
         request=find_request(question) if language == ENGLISH else Request.NONE,
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
+        occasion=find_occasion(named.timeless, language) if is_question(question) else None,
     )
 
 

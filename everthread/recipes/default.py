@@ -13,6 +13,7 @@ from everthread.recall import features, relevance, statements, time_overview
 from everthread.recall.candidate_reader import CandidateReader
 from everthread.recall.candidates import Candidates
 from everthread.recall.diversity import penalize_repeats
+from everthread.recall.occasion import score_times
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
@@ -352,6 +353,8 @@ def _score(
     if parsed.is_broad and profile.session_penalty:
         sessions = candidates.rows.lines["session"][candidates.row_indexes]
         scores = penalize_repeats(scores, sessions, profile.session_penalty)
+    if parsed.occasion is not None:
+        scores = scores + score_times(candidates.rows.lines["said_at"][candidates.row_indexes], parsed.occasion)
     hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
     return _Scored(signals, scores, hit_relevances, query_relevance)
 

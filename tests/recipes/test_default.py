@@ -112,6 +112,16 @@ def test_a_broad_question_among_friends_finds_lines_of_more_sessions(tmp_path: P
         assert (len(set(best)) > 1) is spread
 
 
+@pytest.mark.parametrize(("question", "month"), [("When did I last see Anna?", 9), ("When did I first see Anna?", 1)])
+def test_a_question_for_the_first_or_the_last_time_finds_that_line_first(
+    tmp_path: Path, question: str, month: int
+) -> None:
+    with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
+        for said_in in (5, 1, 9, 3):
+            memory.observe("I saw Anna at the market.", speaker="user", said_at=datetime(2025, said_in, 1, tzinfo=UTC))
+        assert memory.recall(question)[0].line.said_at.month == month
+
+
 def test_a_question_with_one_answer_gets_few_lines_of_a_small_bank(tmp_path: Path) -> None:
     talk = importing.check_file(Path(__file__).parents[2] / "examples" / "talk.txt", None)
     with Memory.open("nora", store=tmp_path, embedder=OnnxEmbedder(), recipe="default") as memory:
