@@ -281,7 +281,7 @@ def _foreign_texts(
 
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     candidates, signals = bank.reader.measure_candidates(Query(text))
-    signals, unmatched = bank.reader.measure_best(candidates, signals, names)
+    signals, unmatched, _ = bank.reader.measure_best(candidates, signals, names)
     share = candidates.parsed.message_share
     signals |= {MESSAGE + name: share * values for name, values in signals.items()}
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)

@@ -6,12 +6,14 @@ A search reads a bank in one transaction, in which no model is called: the quest
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from everthread.embedders.encoder import Encoder
 from everthread.recall import features, statements, time_overview, token_match
@@ -32,6 +34,21 @@ UNEMBEDDED_WARNING = (
     "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
     "or open the bank with its old embedder"
 )
+
+
+class BestMeasures(NamedTuple):
+    """Measurements by the texts of the best candidates, and by the codes of their words.
+
+    Attributes:
+        signals: all signals of all C candidates.
+        unmatched: the share of the question's words that are unmatched (`WordComparison`).
+        text_groups: (C,) for each candidate the index of the first one with the same speaker and text; None if no two
+            that were read have the same text.
+    """
+
+    signals: features.Signals
+    unmatched: float
+    text_groups: npt.NDArray[np.intp] | None
 
 
 @dataclass(slots=True)
@@ -114,39 +131,37 @@ class CandidateReader:
         exclude = np.array(sorted(query.exclude), np.int64) if query.exclude else None
         return LineRestrictions(visible, allowed, in_times, exclude)
 
-    def measure_best(
-        self, candidates: Candidates, signals: features.Signals, names: Collection[str]
-    ) -> tuple[features.Signals, float]:
-        """Measure the signals that are read from the texts of the best candidates, and from the codes of their words.
+    def measure_best(self, candidates: Candidates, signals: features.Signals, names: Collection[str]) -> BestMeasures:
+        """Measure the best candidates: the signals of their texts, and of the codes of their words.
 
         Args:
             candidates: the candidates.
             signals: their other signals.
-            names: the signals that are needed; for others nothing is read.
-
-        Returns:
-            All signals, and the share of the question's words that are unmatched (`WordComparison`).
+            names: the signals that are needed; others are not measured.
         """
-        parsed = candidates.parsed
+        parsed, best = candidates.parsed, statements.find_best(signals)
         needs_texts, needs_codes = statements.needs_texts(parsed, names), token_match.SIGNAL in names
-        if not (needs_texts or needs_codes):
-            return signals, token_match.UNKNOWN_UNMATCHED
-        best, with_texts = statements.find_best(signals), statements.NO_INDEXES
+        with_texts = statements.NO_INDEXES
         if needs_texts:
             on_diets = np.flatnonzero(is_member(candidates.seqs, candidates.diet_seqs))
             with_texts = statements.choose_lines(parsed, signals, best, on_diets)
         question = token_match.weigh_tokens(candidates) if needs_codes else None
-        with_codes = statements.NO_INDEXES if question is None else best
-        needed = with_codes if with_texts is with_codes else union(with_texts, with_codes)
+        needed = best if with_texts is best else union(best, with_texts)
         read = self._read_best(candidates.seqs[needed], question)
+
+        def list_texts(indexes: npt.NDArray[np.intp]) -> list[str]:
+            return [read.get(seq, UNREAD)[1] for seq in candidates.seqs[indexes].tolist()]
+
+        text_groups = _group_by_text(candidates, needed, list_texts(needed))
         if needs_texts:
-            texts = [read.get(seq, UNREAD)[1] for seq in candidates.seqs[with_texts].tolist()]
-            signals = signals | statements.compute_signals(parsed, signals, with_texts, texts)
+            found = statements.compute_signals(parsed, signals, with_texts, list_texts(with_texts))
+            signals = signals | found
         if not needs_codes:
-            return signals, token_match.UNKNOWN_UNMATCHED
+            return BestMeasures(signals, token_match.UNKNOWN_UNMATCHED, text_groups)
+        with_codes = statements.NO_INDEXES if question is None else best
         codes = [read.get(seq, UNREAD)[2] for seq in candidates.seqs[with_codes].tolist()]
         words = token_match.compare_words(signals, question, with_codes, codes)
-        return signals | {token_match.SIGNAL: words.match}, words.unmatched
+        return BestMeasures(signals | {token_match.SIGNAL: words.match}, words.unmatched, text_groups)
 
     def _read_best(self, seqs: Seqs, question: WeightedTokens | None) -> dict[int, tuple[int, str, bytes | None]]:
         """Read by number the numbers and texts of lines, and the codes that a question's tokens are compared with."""
@@ -170,3 +185,25 @@ class CandidateReader:
             vectors = self._store.stats(self._bank, self.encoder.name).vectors
             if vectors and self.encoder.name not in vectors:
                 log.warning(UNEMBEDDED_WARNING, self.encoder.name)
+
+
+def _group_by_text(
+    candidates: Candidates, chosen: npt.NDArray[np.intp], texts: Sequence[str]
+) -> npt.NDArray[np.intp] | None:
+    """Return the groups of `BestMeasures`.
+
+    Args:
+        candidates: the candidates.
+        chosen: the indexes of those that were read; the others are groups of their own.
+        texts: their texts; "" for a line that is gone.
+    """
+    if len(set(texts)) == len(texts):
+        return None
+    groups = np.arange(len(candidates.seqs))
+    speakers = candidates.rows.lines["speaker"][candidates.row_indexes[chosen]].tolist()
+    first: dict[tuple[int, str], int] = {}
+    groups[chosen] = [
+        first.setdefault((speaker, text), index)
+        for index, speaker, text in zip(chosen.tolist(), speakers, texts, strict=True)
+    ]
+    return groups

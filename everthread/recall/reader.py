@@ -20,7 +20,7 @@ from everthread.common.deadline import Deadline
 from everthread.embedders.encoder import Encoder
 from everthread.recall import passages, unit_search
 from everthread.recall.asked_question import AskedQuestion, NotEmbedded
-from everthread.recall.candidate_reader import CandidateReader, KnownSpeakers
+from everthread.recall.candidate_reader import BestMeasures, CandidateReader, KnownSpeakers
 from everthread.recall.candidates import DENSE_CANDIDATES, Candidates
 from everthread.recall.features import Signals
 from everthread.recall.learned_names import learn_names
@@ -182,8 +182,8 @@ class BankReader:
         """Find the lines that may answer a query, and compute their signals, as `CandidateReader` does."""
         return self._candidates.measure_candidates(query, k)
 
-    def measure_best(self, candidates: Candidates, signals: Signals, names: Collection[str]) -> tuple[Signals, float]:
-        """Measure the signals that are read from the texts of the best candidates, as `CandidateReader` does."""
+    def measure_best(self, candidates: Candidates, signals: Signals, names: Collection[str]) -> BestMeasures:
+        """Measure the best candidates by their texts, as `CandidateReader` does."""
         return self._candidates.measure_best(candidates, signals, names)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:

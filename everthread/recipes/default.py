@@ -81,6 +81,10 @@ FRIENDS_ORDER_ONLY = frozenset(("cosine_session", "first_person", "experience"))
 # assistant any penalty recalls less, because several lines that answer are often in one session.
 FRIENDS_SESSION_PENALTY = 0.5
 
+# The second of two lines with the same text loses this, set by hand: with 1, days on which the same was said fell out
+# of contexts. A broad question ("How many times …?") wants them all.
+REPEAT_PENALTY = 0.5
+
 # Weights, curves and threshold were fitted on LoCoMo's development conversations: `everthread bench fit locomo PATH`.
 _FRIENDS_PROFILE = ScoringProfile(
     weights={
@@ -341,7 +345,7 @@ def _score(
 ) -> _Scored:
     """Score candidates by a profile."""
     parsed, weights = candidates.parsed, profile.weigh(candidates.parsed)
-    signals, unmatched = reader.measure_best(candidates, signals, weights)
+    signals, unmatched, text_groups = reader.measure_best(candidates, signals, weights)
     weights_of_relevance = relevance.relevance_weights(parsed, profile.weights, profile.order_only)
     scores, relevance_scores = features.weighted_sums(signals, weights, weights_of_relevance)
     query_relevance = 0.0
@@ -350,11 +354,13 @@ def _score(
         query_relevance = profile.query_model.predict(query_features)
     if "standing" in signals and (signals["standing"] == statements.DIET).any():
         query_relevance = max(query_relevance, DIET_RELEVANCE)
+    if parsed.occasion is not None:
+        scores = scores + score_times(candidates.rows.lines["said_at"][candidates.row_indexes], parsed.occasion)
     if parsed.is_broad and profile.session_penalty:
         sessions = candidates.rows.lines["session"][candidates.row_indexes]
         scores = penalize_repeats(scores, sessions, profile.session_penalty)
-    if parsed.occasion is not None:
-        scores = scores + score_times(candidates.rows.lines["said_at"][candidates.row_indexes], parsed.occasion)
+    elif text_groups is not None and not parsed.is_broad:
+        scores = penalize_repeats(scores, text_groups, REPEAT_PENALTY)
     hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
     return _Scored(signals, scores, hit_relevances, query_relevance)
 

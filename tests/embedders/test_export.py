@@ -124,7 +124,7 @@ def test_a_bank_compares_the_words_of_an_export_with_texts(tmp_path: Path) -> No
         for text in ("The red boat sank.", "Nobody saw it at dawn."):
             memory.observe(text)
         candidates, signals = memory.reader.measure_candidates(Query("Which boat sank?"))
-        match = memory.reader.measure_best(candidates, signals, [SIGNAL])[0][SIGNAL]
+        match = memory.reader.measure_best(candidates, signals, [SIGNAL]).signals[SIGNAL]
     assert match.shape == (2,)
     assert match.all()  # 0 is a line without codes
 

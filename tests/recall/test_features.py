@@ -240,7 +240,7 @@ def test_every_signal_matches_its_definition(
         first_seqs = {line.session: line.seq for line in reversed(list(memory.lines(include_retracted=True)))}
         query = f"{asked} {date}"
         found, signals = memory.reader.measure_candidates(Query(query))
-        got, _ = memory.reader.measure_best(found, signals, statements.SIGNALS)
+        got = memory.reader.measure_best(found, signals, statements.SIGNALS).signals
         corpus = memory.store.corpus_stats("bank")
         parsed = parse_query(query, corpus.names, BEGUN)
         naive = Naive(list(memory.lines()), len(first_seqs), first_seqs, corpus.last_seq, parsed)

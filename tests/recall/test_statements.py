@@ -17,7 +17,7 @@ from recall.builders import BEGUN, open_filled
 
 def measure(memory: Memory, query: str) -> dict[str, list[float]]:
     candidates, signals = memory.reader.measure_candidates(Query(query))
-    signals, _ = memory.reader.measure_best(candidates, signals, statements.SIGNALS)
+    signals = memory.reader.measure_best(candidates, signals, statements.SIGNALS).signals
     return {name: values.tolist() for name, values in signals.items()}
 
 

@@ -41,7 +41,7 @@ def opened(store: Store, late_interaction: bool = True) -> Memory:
 
 def compare(memory: Memory, question: str) -> WordComparison:
     candidates, signals = memory.reader.measure_candidates(Query(question))
-    signals, unmatched = memory.reader.measure_best(candidates, signals, [SIGNAL])
+    signals, unmatched, _ = memory.reader.measure_best(candidates, signals, [SIGNAL])
     return WordComparison(signals[SIGNAL], unmatched)
 
 

@@ -112,6 +112,19 @@ def test_a_broad_question_among_friends_finds_lines_of_more_sessions(tmp_path: P
         assert (len(set(best)) > 1) is spread
 
 
+def test_what_is_said_every_day_leaves_room_for_what_was_said_once(tmp_path: Path) -> None:
+    with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
+        for _ in range(6):
+            memory.observe("Good morning, I am tired today.", speaker="user")
+        memory.observe("My doctor says why I am tired: too little iron.", speaker="user")
+        memory.observe("Good morning, I am tired today.", speaker="Ben")
+        found = memory.recall("Why am I tired?", 8)
+        assert {7, 8} < {hit.seq for hit in found[:3]}
+        assert len(found) == 8  # the others are found as well
+        lost = found[0].score - found[-1].score
+        assert lost == pytest.approx(0.5 * math.log2(6), abs=0.2)  # other signals depend on the place in the session
+
+
 @pytest.mark.parametrize(("question", "month"), [("When did I last see Anna?", 9), ("When did I first see Anna?", 1)])
 def test_a_question_for_the_first_or_the_last_time_finds_that_line_first(
     tmp_path: Path, question: str, month: int
