@@ -19,7 +19,7 @@ A question comes in (recall, context); a function calls those that are indented 
           recall.query_parsing      parse_query                         finds its terms, names and times
           recall.asked_question     AskedQuestion.expect                embeds it before, by the names read last
           recall.candidate_reader   CandidateReader.measure_candidates  measures the lines that may answer
-            recall.time_overview    find_lines_in_spans                 finds the lines of a time, if only that is named
+            recall.time_overview    find_lines                          finds the lines of a time, if only that is named
             recall.candidates       find_candidates                     finds lines with similar meaning or words
             recall.features         compute_signals                     computes the signals of each candidate
           recall.candidate_reader   CandidateReader.measure_best        reads the best lines, and compares their words

@@ -110,7 +110,7 @@ def test_observe_calls_the_functions_of_the_diagram_in_order(memory: Memory) -> 
 
 def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: Memory) -> None:
     part = QUESTION
-    of_a_time, of_recall = "recall.time_overview.find_lines_in_spans", "recipes.dispatch.recall"
+    of_a_time, of_recall = "recall.time_overview.find_lines", "recipes.dispatch.recall"
     of_context = {
         *("recipes.dispatch.build_context", "recipes.dispatch.apply_gate", "recipes.base.Recipe.lay_out"),
         *("recall.relevance_buffer.push_ranges", "recall.context_packing.fill_context"),

@@ -1,12 +1,13 @@
 """The facts that answer "What do you know about me?" in a chat without a language model, each with its line.
 
 They are found again when the conversation is read later: as of the question, by the lines that were recorded for it.
-So nothing that was forgotten or corrected since is among them.
+So nothing that was forgotten or corrected since is among them. Without facts, and for questions for all that was said,
+the lines are listed alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -25,7 +26,7 @@ MAX_FACTS = 20  # in a reply; the list of facts has all
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact as a sentence for the person, with the last line that states it outside a question."""
+    """A fact as a sentence for the person, with the last line that states it outside a question; or "" with a line."""
 
     text: str
     line: Line
@@ -44,6 +45,11 @@ class KnownFacts:
     facts: tuple[KnownFact, ...] = ()
     since: datetime | None = None
     has_more: bool = False
+
+    @property
+    def are_lines(self) -> bool:
+        """Return whether lines are listed, without facts."""
+        return any(not fact.text for fact in self.facts)
 
 
 NO_FACTS = KnownFacts()
@@ -81,6 +87,12 @@ def find_known(
         if (line := find_statement(fact, lines)) is not None
     )
     return KnownFacts(tuple(facts), asked.since, len(allowed) > MAX_FACTS)
+
+
+def list_lines(lines: Iterable[Line]) -> KnownFacts:
+    """Return lines without their facts, in the order in which they were said."""
+    current = (line for line in lines if line.retracted_at is None)
+    return KnownFacts(tuple(KnownFact("", line) for line in sorted(current, key=lambda line: line.seq)))
 
 
 def build_context(known: KnownFacts) -> Context:

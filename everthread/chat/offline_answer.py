@@ -1,6 +1,7 @@
 """The answer to a message without a language model: the memory that bears most on it, or what becomes of the message.
 
-A question for all that is known of someone is answered with facts (`chat.known_facts`).
+A question for all that is known of someone is answered with facts (`chat.known_facts`), and one for all that was said
+with several lines.
 
 It is chosen when the message is said. Later it is read from the record of what was recalled (`stores.recall_records`),
 with the quoted line as it is by then.
@@ -17,7 +18,7 @@ from typing import Literal
 from everthread.bank.line_versions import group_versions, read_recorded
 from everthread.chat.deletion_requests import is_deletion_request
 from everthread.chat.goodbye import is_goodbye
-from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known
+from everthread.chat.known_facts import NO_FACTS, KnownFacts, find_known, list_lines
 from everthread.common.keys import META_CORRECTS
 from everthread.facts.answering_lines import find_answering_lines
 from everthread.facts.asker import find_asker
@@ -26,6 +27,7 @@ from everthread.memory import Memory
 from everthread.recall.answer_order import order_by_answer
 from everthread.recall.context_packing import identify_source
 from everthread.recall.fact_context import describe_outdated
+from everthread.recall.query_parsing import parse_query
 from everthread.stores import recall_records
 from everthread.stores.base import Store
 from everthread.text.line_features import is_small_talk
@@ -149,6 +151,17 @@ def choose_answer(context: Context, message: Line | None, incognito: bool) -> Of
     return OfflineAnswer("quote" if kind == "nothing" else kind, source, is_source_sure(context, source))
 
 
+def asks_for_overview(question: Line, memory: Memory) -> bool:
+    """Return whether a question asks what was said, at a time or at all, so that one line is no answer."""
+    names = memory.store.corpus_stats(memory.bank).names
+    return parse_query(question.text, names, question.said_at).asks_for_overview
+
+
+def list_recalled(context: Context) -> KnownFacts:
+    """Return the lines of the bank that were recalled."""
+    return list_lines(hit.source for hit in context.hits if isinstance(hit.source, Line))
+
+
 def answer_known(known: KnownFacts) -> OfflineAnswer:
     """Return the answer that lists facts."""
     return OfflineAnswer("known" if known.since is None else "changed", known=known)
@@ -215,9 +228,11 @@ def _read_known(memory: Memory, line: Line) -> OfflineAnswer | None:
     """Return the answer to a line; None if it lists no facts."""
     record = recall_records.get_record(line.metadata) or {}
     kind = record.get("kind")
-    if kind not in ("known", "changed"):
+    if kind not in ("known", "changed", "listed"):
         return None
-    shown = {hit.get("seq") for hit in recall_records.list_hits(record)}
+    shown = {seq for hit in recall_records.list_hits(record) if recall_records.is_seq(seq := hit.get("seq"))}
+    if kind == "listed":
+        return answer_known(list_lines(memory.store.get(memory.bank, sorted(shown))))
     known = find_known(
         memory.store, memory.bank, memory.read_known(limit=0), line, lambda seqs: not shown.isdisjoint(seqs)
     )

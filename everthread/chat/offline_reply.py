@@ -61,7 +61,9 @@ def _list_facts(known: KnownFacts, names: Collection[str], words: Wording, today
         _quote(replace(fact.line, text=text), names, words, today)
         for fact, text in zip(known.facts, texts, strict=True)
     ]
-    rows = [f"- {fact.text} {quote}" for fact, quote in zip(known.facts, quotes, strict=True)]
+    rows = [
+        f"- {fact.text} {quote}" if fact.text else f"- {quote}" for fact, quote in zip(known.facts, quotes, strict=True)
+    ]
     return "\n".join([title, *rows, *([words("chat.known_more")] if known.has_more else [])])
 
 

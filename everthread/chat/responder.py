@@ -277,8 +277,8 @@ class Responder:
         """Return the reply without a model: what is known or remembered, recorded with the newest line."""
         recalled, answer = self._list_known(newest) or self._quote_memory(newest)
         if newest is not None and newest.role == "user":
-            more = answer.known.has_more
-            record = evidence.build_metadata(recalled, answer.source, kind=answer.kind, has_more=more)
+            kind, more = "listed" if answer.known.are_lines else answer.kind, answer.known.has_more
+            record = evidence.build_metadata(recalled, answer.source, kind=kind, has_more=more)
             self._conversation.record(newest, record)
         near = self._find_near_misses(newest) if newest is not None and answer.kind == "nothing" else []
         today = newest.said_at.date() if newest else None
@@ -308,6 +308,10 @@ class Responder:
                 found, newest, self._memory, known, moment, is_past=self._recalls_as_of_now, hidden=hidden
             )
         recalled = offline_answer.select_memories(found, heard)
+        if newest is not None and offline_answer.asks_for_overview(newest, self._memory):
+            listed = offline_answer.list_recalled(recalled)
+            if listed.facts:
+                return recalled, offline_answer.answer_known(listed)
         answer = offline_answer.choose_answer(recalled, newest, self._conversation.incognito)
         if known is None or not isinstance(answer.source, Line) or answer.source not in recalled.lines:
             return recalled, answer  # a unit, or of another bank

@@ -111,7 +111,7 @@ class CandidateReader:
             parsed,
             lambda: None if (question := embed()) is None else question.vector,
             corpus,
-            self._restrict(query, parsed, asked.clock, visible),
+            self._restrict(query, parsed, asked.clock, visible, corpus.last_seq),
             k,
         )
         if (question := embed()) is not None:
@@ -120,11 +120,13 @@ class CandidateReader:
             candidates = replace(candidates, cosine=cosine, tokens=question.tokens)
         return candidates, features.compute_signals(parsed, candidates)
 
-    def _restrict(self, query: Query, parsed: ParsedQuery, clock: datetime, visible: Seqs | None) -> LineRestrictions:
+    def _restrict(
+        self, query: Query, parsed: ParsedQuery, clock: datetime, visible: Seqs | None, last_seq: int
+    ) -> LineRestrictions:
         """Return the lines that a query may find, and those that count for it."""
         in_times = None
         if parsed.asks_for_overview:
-            in_times = time_overview.find_lines_in_spans(self._store, self._bank, parsed, clock, query.as_of)
+            in_times = time_overview.find_lines(self._store, self._bank, parsed, clock, query.as_of, last_seq)
         allowed = visible
         if query.where is not None:
             allowed = self._store.filter_seqs(self._bank, query.where, query.as_of)

@@ -47,7 +47,7 @@ def find_occasion(timeless: str, language: str) -> Occasion | None:
         language: the code of its language.
     """
     text = fold(timeless)
-    found = [occasion for occasion, pattern in _PATTERNS[language].items() if pattern.search(text) is not None]
+    found = [occasion for occasion, pattern in _PATTERNS.get(language, {}).items() if pattern.search(text) is not None]
     return found[0] if len(found) == 1 else None
 
 

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from everthread.recall.nicknames import find_nicknames
 from everthread.recall.occasion import Occasion, find_occasion
+from everthread.recall.overview_question import asks_for_everything
 from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
@@ -91,7 +92,7 @@ class ParsedQuery:
         name_terms: the terms of each capitalised name in the query, of speakers or not.
         speaker_terms: the terms of all names of the bank's speakers, and of their other forms in the query.
         is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
-        asks_for_overview: whether it asks what was said at a time and has no other topic.
+        asks_for_overview: whether it asks what was said, at the times that it names or at all, and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
         request: whether it requests advice, and about what.
         is_broad: whether its answer is probably in lines of several sessions ("What books has she read?").
@@ -168,7 +169,7 @@ def parse_query(
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
         speaker_terms=frozenset(term for name in names for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
-        asks_for_overview=bool(named.times) and named.about_past and is_topicless(named.timeless, mentioned, language),
+        asks_for_overview=_asks_for_overview(question, named, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, named.timeless)),
         request=find_request(question) if language == ENGLISH else Request.NONE,
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
@@ -234,6 +235,12 @@ def _find_past_times(folded: str, language: str, now: datetime) -> tuple[tuple[T
     if language == ENGLISH:
         return find_relative_times(folded, now)
     return lexicon_times.find_past_times(folded, language, now)
+
+
+def _asks_for_overview(question: str, named: _NamedTimes, mentioned: Iterable[str], language: str) -> bool:
+    if not named.times:
+        return asks_for_everything(question, language)
+    return named.about_past and is_topicless(named.timeless, mentioned, language)
 
 
 def _asks_for_time(folded: str, language: str) -> bool:

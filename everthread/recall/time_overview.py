@@ -1,4 +1,4 @@
-"""Answers queries that ask only what was said at a time ("What did we talk about yesterday?").
+"""Answers queries that ask only what was said at a time, or at all ("What did we talk about yesterday?").
 
 Such a query shares no topic with any line, so neither its signals nor the relevance gate can judge it. A rule decides:
 the lines of that time are relevant, informative ones first, from all parts of the time.
@@ -31,8 +31,10 @@ OVERVIEW_RELEVANCE = 0.9  # of the query and of each line; set by hand, since th
 MAX_UTC_OFFSET = timedelta(hours=14)  # of any time zone
 
 
-def find_lines_in_spans(store: Store, bank: str, parsed: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
-    """Find the lines said at the times that a query names, by its quoted speakers if it has any.
+def find_lines(
+    store: Store, bank: str, parsed: ParsedQuery, clock: datetime, as_of: datetime | None, last_seq: int
+) -> Seqs:
+    """Find the lines said at the times that a query names, by its quoted speakers if it has any; without times all.
 
     A date without a year is the latest one on which a line was said.
 
@@ -42,11 +44,15 @@ def find_lines_in_spans(store: Store, bank: str, parsed: ParsedQuery, clock: dat
         parsed: the parsed query.
         clock: the moment of asking, on the asker's clock.
         as_of: the moment as of which the bank is read; None: now.
+        last_seq: the number of the bank's newest line.
 
     Returns:
         The numbers of the lines, ascending.
     """
     speakers = tuple(sorted(parsed.quoted_speakers)) or None
+    if not parsed.times:
+        seqs = store.filter_seqs(bank, Filter(), as_of)
+        return np.arange(1, last_seq + 1) if seqs is None else seqs
     seqs_by_time = [np.empty(0, np.int64)]
     for time in parsed.times:
         by_span = (_find_lines_in_span(store, bank, span, speakers, as_of) for span in time.spans(clock))

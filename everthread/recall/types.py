@@ -51,6 +51,7 @@ class SearchResult:
         allowed: the numbers of the lines that may be shown, ascending; None: all lines.
         calibrated: whether the hits are ordered by relevances that are probabilities, so that a context may weigh them
             against the hits' tokens.
+        is_overview: whether the query asks what was said, at a time or at all, and has no other topic.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -59,6 +60,7 @@ class SearchResult:
     terms: tuple[str, ...] = ()
     allowed: Seqs | None = None
     calibrated: bool = False
+    is_overview: bool = False
 
 
 class RankedLines(NamedTuple):

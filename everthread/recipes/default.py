@@ -320,6 +320,7 @@ class Default(Recipe):
             candidates.parsed.terms,
             candidates.allowed,
             calibrated=not candidates.parsed.asks_for_overview,
+            is_overview=candidates.parsed.asks_for_overview,
         )
         return RankedLines(_select_best(candidates, scored, k), result)
 

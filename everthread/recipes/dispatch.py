@@ -165,6 +165,13 @@ def _build_bank_context(
         hits = reader.call_model(partial(rerank_hits, reranker, query.text, hits), hits)
     result = replace(result, hits=hits[:max_hits])
     asked = ask_overview(query) if reader.bank == own_bank else None
+    if (
+        asked
+        and result.is_overview
+        and query.where in (None, Filter())
+        and find_overview(asked, query, read_facts(query))
+    ):
+        result = replace(result, hits=[])  # facts, or their lines, say the same in fewer words
     is_wanted = limits.min_relevance is None or limits.min_relevance <= OVERVIEW_RELEVANCE
     if not facts and is_wanted and "line" in recipe_used.kinds and reader.bank == own_bank:
         if asked:

@@ -7,7 +7,8 @@ It is part of the reply's metadata and contains no text: numbers of lines, ids o
         {"seq": 12, "passage": [11, 12, 13], "score": 2.1, "relevance": 0.7, "signals": {"cosine": 0.6}},
         {"kind": "summary", "id": 4, "written": 1714983600000000, "span": [1, 9], "score": …}]}
 
-A chat without a model records it with the user's line. Then "kind" is what the answer says, and "answer" the number of
+A chat without a model records it with the user's line. Then "kind" is what the answer says ("listed" if it is "known"
+with lines instead of facts), and "answer" the number of
 the quoted line, or null once that was forgotten. "more" is true if the answer has no room for some of the facts.
 
 "memories" counts the passages as they were; hits whose passages overlap are one. "forgotten" counts the hits and kept

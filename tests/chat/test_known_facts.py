@@ -115,9 +115,32 @@ def test_without_facts_the_answer_quotes_a_line(chat: Chat, memory: Memory) -> N
     assert "This is what I know" not in ask(chat, "What do you know about Tom?")[0]
 
 
-def test_a_bank_that_never_remembers_lists_no_facts(chat: Chat, memory: Memory) -> None:
+def test_a_bank_that_never_remembers_lists_lines_and_no_facts(chat: Chat, memory: Memory) -> None:
     memory.set_setting("remember", "never")
-    assert "This is what I know" not in ask(chat, "What do you know about me?")[0]
+    assert ask(chat, "What do you know about me?")[1] == "- On 5 January 2026 you told me: “I live in Leeds.”"
+
+
+@pytest.mark.parametrize(
+    "question", ["What do you remember?", "Qu'est-ce que je t'ai dit ?", "What did I say in 2026?"]
+)
+def test_a_question_for_all_that_was_said_is_answered_with_several_lines(chat: Chat, question: str) -> None:
+    title, *rows = ask(chat, question)
+    assert title == ALL[0]
+    assert [row.partition(": “")[2] for row in rows] == [f"{text}”" for text in TALK]
+
+
+def test_listed_lines_are_read_again_without_those_that_were_forgotten_or_corrected_since(chat: Chat) -> None:
+    ask(chat, "What do you remember?")
+    chat.memory.forget(seq=1)
+    chat.memory.correct(3, "We moved to Bath!")
+    known = read_answers(chat.memory, list(chat.memory.lines()))[len(TALK) + 1].known
+    assert [(fact.text, fact.line.text) for fact in known.facts] == [("", TALK[1]), ("", TALK[3])]
+
+
+def test_a_bank_without_facts_lists_the_lines_of_the_person(tmp_path: Path) -> None:
+    with Memory.open("zoe", store=tmp_path, embedder=HashEmbedder()) as memory, Chat(memory, llm=None) as chat:
+        ask(chat, "Mon chat s'appelle Mimi.")
+        assert ask(chat, "Que sais-tu de moi ?") == [ALL[0], "- Today you told me: “Mon chat s'appelle Mimi.”"]
 
 
 def test_a_line_discarded_in_incognito_states_nothing(chat: Chat) -> None:

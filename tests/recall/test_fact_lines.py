@@ -70,8 +70,12 @@ def test_a_small_budget_has_the_shortest_of_them(memory: Memory) -> None:
 
 def test_nothing_is_quoted_for_someone_who_is_unknown_or_with_a_filter(memory: Memory) -> None:
     assert quoted(memory, "What do you know about Zoe?") == []
-    assert quoted(memory, ABOUT_ME, where=Filter(speaker="Nora")) == []
+    assert quoted(memory, ABOUT_ME, where=Filter(speaker="Zoe")) == []
     assert quoted(memory, ABOUT_ME, min_relevance=1.0) == []
+
+
+def test_all_lines_answer_where_facts_may_not(memory: Memory) -> None:
+    assert set(quoted(memory, ABOUT_ME, where=Filter(speaker="Nora"))) == set(TALK)
 
 
 def test_a_forgotten_line_is_not_quoted(memory: Memory) -> None:
