@@ -30,6 +30,7 @@ from everthread.recall.fact_context import describe_outdated
 from everthread.recall.query_parsing import parse_query
 from everthread.stores import recall_records
 from everthread.stores.base import Store
+from everthread.text.bot_questions import BotQuestion, find_bot_question
 from everthread.text.line_features import is_small_talk
 from everthread.text.questions import is_question, is_question_only
 from everthread.types import Context, FoundUnit, Hit, Line
@@ -70,12 +71,15 @@ def select_memories(context: Context, message: str) -> Context:
     """Return the memories that are shown with the answer to a message. They have no text, which is for a prompt.
 
     A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
-    much less relevant than the best one, without lines that state nothing.
+    much less relevant than the best one, without lines that state nothing. What people say of themselves answers no
+    question about the bot.
     """
     contexts = (context, *context.others)
     if not is_question(message) and not any(_is_on_subject(each) for each in contexts):
         return Context("", 0, (), (), (), context.relevance, context.bank, (), context.complete)
     hits = [hit for each in contexts for hit in each.hits]
+    if find_bot_question(message) is BotQuestion.BOT:
+        hits = [hit for hit in hits if not isinstance(hit.source, Line) or hit.source.role == "assistant"]
     statements = [hit for hit in hits if _has_statement(hit.source.text)] or hits
     bound = MIN_SHARE * max((hit.relevance for hit in statements), default=0.0)
     shown = [hit for hit in statements if hit.relevance >= bound]
@@ -171,7 +175,7 @@ def _name_kind(message: str, incognito: bool) -> AnswerKind:
     """Return what is said to a message for which nothing is remembered."""
     if is_deletion_request(message):
         return "command"
-    if is_question(message):
+    if is_question(message) or find_bot_question(message) is not None:
         return "nothing"
     if is_small_talk(message) or is_goodbye(message):
         return "listening"

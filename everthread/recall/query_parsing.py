@@ -30,6 +30,7 @@ from everthread.recall.standing_facts import Request, find_request
 from everthread.text import lexicon_times
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, analyze, detect_language, fold, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
+from everthread.text.bot_questions import BotQuestion, find_bot_question
 from everthread.text.english_words import is_listed_name, is_mainly_english
 from everthread.text.lexicon import ENGLISH, LEXICONS
 from everthread.text.line_features import SMALL_TALK, is_small_talk
@@ -91,7 +92,7 @@ class ParsedQuery:
         asks_what_happened: whether it has an auxiliary verb of the past or the perfect.
         name_terms: the terms of each capitalised name in the query, of speakers or not.
         speaker_terms: the terms of all names of the bank's speakers, and of their other forms in the query.
-        is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
+        is_small_talk: whether it is only small talk, a sum or a question for the time, so that no line is relevant.
         asks_for_overview: whether it asks what was said, at the times that it names or at all, and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
         request: whether it requests advice, and about what.
@@ -168,7 +169,7 @@ def parse_query(
         asks_what_happened=_PAST_VERB.search(normalize(asked)) is not None,
         name_terms=tuple(filter(None, (tuple(terms(name)) for name in find_names(dialogue)))),
         speaker_terms=frozenset(term for name in names for term in terms(name)),
-        is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
+        is_small_talk=is_small_talk(dialogue) or is_sum(dialogue) or find_bot_question(question) is BotQuestion.CLOCK,
         asks_for_overview=_asks_for_overview(question, named, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, named.timeless)),
         request=find_request(question) if language == ENGLISH else Request.NONE,

@@ -123,6 +123,23 @@ def test_thanks_and_requests_to_delete_are_answered_without_a_quote(message: str
     assert choose_answer(context(TEA), line(2, message), incognito=False).source is None
 
 
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("What's your name?", "I remember nothing about that yet."),
+        ("What day is it today?", "I remember nothing about that yet."),
+        ("Write me a poem", "I remember nothing about that yet."),
+        ("What's my name?", "Today you told me: “My name is Jonas, and my birthday is on 3 May.”"),
+    ],
+)
+def test_what_a_person_says_of_themselves_answers_no_question_to_the_bot(
+    tmp_path: Path, message: str, answer: str
+) -> None:
+    with Memory.open("jonas", store=tmp_path) as memory, Chat(memory, llm=None) as chat:
+        "".join(chat.reply("My name is Jonas, and my birthday is on 3 May."))
+        assert "".join(chat.reply(message)) == answer
+
+
 def test_a_request_to_delete_is_not_quoted() -> None:
     request = hit(2, "forget what I said about tea", 0.9)
     assert select_memories(context(request, TEA), "What do I drink?").hits == (TEA,)
