@@ -71,8 +71,8 @@ def select_memories(context: Context, message: str) -> Context:
     """Return the memories that are shown with the answer to a message. They have no text, which is for a prompt.
 
     A message that asks nothing and hardly concerns what is remembered is shown no memory; any other those that are not
-    much less relevant than the best one, without lines that state nothing. What people say of themselves answers no
-    question about the bot.
+    much less relevant than the best one, without lines that state nothing. A question about the bot is shown only the
+    bot's lines.
     """
     contexts = (context, *context.others)
     if not is_question(message) and not any(_is_on_subject(each) for each in contexts):

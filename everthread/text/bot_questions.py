@@ -1,6 +1,6 @@
 """Recognises what people ask a bot that no memory answers: the time, the bot itself, or to write something. Pure.
 
-In a small bank the nearest line to "What day is it?" is somebody's birthday, and to "What's your name?" the person's.
+In a small bank the nearest line to "What day is it?" is a birthday, and to "What's your name?" the person's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LISTS = load_word_lists(__file__)
 
 
 class BotQuestion(Enum):
-    """What a message asks of a bot."""
+    """The questions to a bot that no memory answers."""
 
     CLOCK = "clock"  # "What time is it?"
     BOT = "bot"  # "What's your name?"

@@ -72,5 +72,5 @@ def test_what_no_memory_answers_is_recognised(text: str, asked: BotQuestion) -> 
         "What's your name? " * 20,
     ],
 )
-def test_questions_that_a_memory_may_answer_are_none_of_them(text: str) -> None:
+def test_questions_that_a_memory_may_answer_are_not_recognised(text: str) -> None:
     assert find_bot_question(text) is None
