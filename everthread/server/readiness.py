@@ -7,7 +7,6 @@ a time, and until it ends, requests get the answer that the server is not ready.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
 
@@ -16,6 +15,7 @@ from everthread.server.keys import KeyStore
 from everthread.stores.base import Store
 
 PATIENCE_S = 2.0
+SAMPLED_BANKS = 5  # the server is ready if one of them can be read
 
 
 class Readiness:
@@ -26,7 +26,7 @@ class Readiness:
         self._running: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
-        """Read the store and the keys. A damaged bank doesn't affect the others.
+        """Read the store and the keys. A bank that is damaged or can't be opened doesn't affect the others.
 
         Raises:
             EverthreadError: they can't be read, or not within PATIENCE_S.
@@ -42,10 +42,19 @@ class Readiness:
 
     def _read(self) -> None:
         self._keys.list_keys()
-        banks = self._store.banks()
-        with suppress(BankDamaged, BankTooNew):  # a single bank; the others can be used
-            if banks:
-                self._store.corpus_stats(banks[0])
+        failures = list[StoreUnavailable]()
+        for bank in self._store.banks()[:SAMPLED_BANKS]:
+            try:
+                self._store.corpus_stats(bank)
+                return
+            except (BankDamaged, BankTooNew):
+                return
+            except StoreUnavailable as error:
+                if not error.bank:  # the whole store, and not the file of one bank
+                    raise
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
 
 def _retrieve_error(done: asyncio.Future[None]) -> None:

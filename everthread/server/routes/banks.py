@@ -19,7 +19,7 @@ from everthread.common.keys import (
     SETTING_REMEMBER,
     SETTING_SCRIBE,
 )
-from everthread.errors import BankDamaged, BankTooNew
+from everthread.errors import BankDamaged, BankTooNew, StoreUnavailable
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
@@ -77,7 +77,9 @@ def summarize_banks(services: Services, banks: Iterable[str]) -> Iterator[BankVi
         if store.exists(bank):
             try:
                 yield _build_view(store.stats(bank, services.embedder.name), store.settings(bank))
-            except (BankDamaged, BankTooNew) as error:
+            except (BankDamaged, BankTooNew, StoreUnavailable) as error:
+                if isinstance(error, StoreUnavailable) and not error.bank:  # the whole store
+                    raise
                 log.warning("a bank that can't be read is left out of a list (%s); see doctor", type(error).__name__)
 
 

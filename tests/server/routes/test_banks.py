@@ -36,6 +36,12 @@ def test_a_damaged_bank_is_left_out_of_the_list_and_its_path_is_not_shown(
     assert "carol.bank" not in answer.text
 
 
+def test_a_bank_whose_file_cannot_be_opened_is_left_out_of_the_list(api_with_lines: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "banks" / "aaron.bank").mkdir()
+    assert [item["id"] for item in api_with_lines.get("banks").json()["items"]] == ["alice/nemo"]
+    assert kind(api_with_lines.get("banks/aaron"), 503) == "store-unavailable"
+
+
 def test_reading_a_missing_bank_does_not_create_it(api: TestClient) -> None:
     for path in ("", "/settings", "/timeline", "/character", "/sessions", "/units", "/notes", "/export"):
         assert kind(api.get(f"banks/bob{path}"), 404) == "not-found"
