@@ -164,7 +164,7 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName, at: datetime)
     except ForgettingUnfinished as error:
         if error.receipt is not None:
             _clear_all(store, bank, [error.receipt])
-        raise StoreUnavailable(str(error)) from error
+        raise error.to_public() from error
     kept, failed = _clear_all(store, bank, [receipt])
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
@@ -183,7 +183,7 @@ def _forget_bank(store: Store, bank: str, at: datetime) -> Receipt:
         receipt = store.forget(bank, "bank", None, at)
     except ForgettingUnfinished as error:
         _change_all(store, kept, bank, change, _REMEDY)
-        raise StoreUnavailable(str(error)) from error
+        raise error.to_public() from error
     failed = _change_all(store, kept, bank, change, _REMEDY)
     return replace(receipt, backups=failed, cleared_backups=len(kept) - len(failed))
 
@@ -296,7 +296,7 @@ def forget_units(
         result = forget()
     except ForgettingUnfinished as error:
         _change_all(store, read(store, bank), bank, change, remedy)
-        raise StoreUnavailable(str(error)) from error
+        raise error.to_public() from error
     if result:
         _change_all(store, read(store, bank), bank, change, remedy)
     return result

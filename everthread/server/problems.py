@@ -19,7 +19,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from everthread import errors
-from everthread.server.logs import route_template
+from everthread.server.logs import hash_bank_id, route_template
+from everthread.stores.errors import ForgettingUnfinished
 from everthread.stores.sqlite.file_errors import error_text
 
 log = logging.getLogger("everthread.server")
@@ -48,6 +49,10 @@ PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
     errors.ModelNotFound: "a model is missing",
 }
 PARAMETERS = {"force": "?replace=true"}  # options with another name in requests
+FORGETTING_UNFINISHED = (
+    "it is forgotten, but bytes of it may remain on the server's disk, for example because that is full; they are "
+    "erased when the bank is next used"
+)
 DOCTOR_HINT = "; see `everthread doctor` where the server runs"
 
 
@@ -60,11 +65,14 @@ class StoreFailures:
     def log(self, error: errors.StoreUnavailable) -> None:
         """Log the system's own words for an error, without the bank, whose id may be a name."""
         cause = error.__cause__
+        while isinstance(cause, errors.EverthreadError):  # its message may name the bank
+            cause = cause.__cause__
         text = error_text(cause) if isinstance(cause, Exception) else type(error).__name__
         reason = text.strip().partition("\n")[0]
         if reason != self._reason or self._clock() - self._logged_at > LOG_INTERVAL_S:
             self._reason, self._logged_at = reason, self._clock()
-            log.warning("the store is unavailable: %s", reason)
+            what = "bytes of what was forgotten remain" if is_unfinished(error) else "the store is unavailable"
+            log.warning("%s: %s", what, f"{reason} (bank {hash_bank_id(error.bank)})" if error.bank else reason)
 
 
 class Problem(HTTPException):
@@ -109,6 +117,8 @@ def build_response(
 
 def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
     """Build the problem document of an error of the library, without the location of files or model servers."""
+    if is_unfinished(error):
+        return build_document(get_status(error), "store-error", FORGETTING_UNFINISHED + DOCTOR_HINT)
     name = to_kebab_case(type(error).__name__)
     detail = next((message + DOCTOR_HINT for kind, message in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
     if detail is not None:
@@ -135,7 +145,14 @@ def to_file_name(path: Path | str) -> str:
 
 def get_status(error: errors.EverthreadError) -> int:
     """Return the HTTP status for an error of the library."""
+    if is_unfinished(error):  # a client that tries again would learn that there is nothing to forget
+        return 500
     return next((status for kind, status in STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
+
+
+def is_unfinished(error: errors.EverthreadError) -> bool:
+    """Return whether something is forgotten, of which bytes may remain on the disk."""
+    return isinstance(error.__cause__, ForgettingUnfinished)
 
 
 def to_kebab_case(name: str) -> str:

@@ -14,12 +14,19 @@ class ForgettingUnfinished(StoreUnavailable):
     """Something is forgotten, but bytes of it may remain in the bank's file, or the receipt could not be written.
 
     Attributes:
+        bank: the bank, which the message names.
         receipt: of the lines that were forgotten; None for units, which have none.
     """
 
-    def __init__(self, message: str, receipt: Receipt | None = None) -> None:
+    def __init__(self, message: str, bank: str, receipt: Receipt | None = None) -> None:
         super().__init__(message)
-        self.receipt = receipt
+        self.bank, self.receipt = bank, receipt
+
+    def to_public(self) -> StoreUnavailable:
+        """Return the error that callers get, without the receipt. It is to be raised from this one."""
+        public = StoreUnavailable(str(self))
+        public.bank = self.bank
+        return public
 
 
 def unknown_parent_error(parent: int | str) -> BadLine:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,12 @@ from everthread.errors import StoreUnavailable
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create_app
+from everthread.server.logs import hash_bank_id
 from everthread.server.problems import LOG_INTERVAL_S, StoreFailures
 from everthread.server.services import Services
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
+from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from server.problem import kind
@@ -53,6 +57,37 @@ def test_the_log_says_once_why_requests_fail(tmp_path: Path, caplog: pytest.LogC
         (tmp_path / server_db.FILE_NAME).write_bytes(b"no database" * 100)
         assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
     assert read_reasons(caplog) == ["file is not a database"]
+
+
+def test_a_bank_whose_file_cannot_be_opened_leaves_the_server_ready_as_long_as_another_one_can_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TestClient(build(SQLiteStore(tmp_path)), base_url="http://127.0.0.1") as client:
+        (tmp_path / "aaron.bank").mkdir()
+        assert client.get("/readyz").status_code == 503
+        assert client.post(LINE, json={"text": "hello"}).status_code == 201
+        assert client.get("/readyz").status_code == 200
+    assert read_reasons(caplog) == [f"unable to open database file (bank {hash_bank_id('aaron')})"]
+
+
+def test_an_unfinished_forgetting_is_no_reason_to_try_again_and_its_log_names_no_bank(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank_file, "LOCK_TIMEOUT_S", 0.1)
+    with TestClient(build(SQLiteStore(tmp_path)), base_url="http://127.0.0.1") as client:
+        seq = client.post(LINE, json={"text": "hello"}).json()["seq"]
+        with closing(sqlite3.connect(tmp_path / "alice.bank", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM line").fetchall()
+            answer = client.delete(f"{LINE}/{seq}")
+        assert kind(answer, 500) == "store-error"
+        assert answer.json()["detail"].startswith("it is forgotten, but bytes of it may remain")
+        assert client.get(f"{LINE}/{seq}").status_code == 404
+    logged = [record.getMessage() for record in caplog.records if "bytes of what was forgotten" in record.getMessage()]
+    assert logged == [
+        f"bytes of what was forgotten remain: a reader still uses the old pages (bank {hash_bank_id('alice')})"
+    ]
+    assert "alice" not in caplog.text
 
 
 def test_a_reason_is_logged_again_after_a_minute_or_another_one_and_names_no_bank(

@@ -408,7 +408,8 @@ class BankFile:
                 raise ForgettingUnfinished(
                     f"the lines are deleted from bank {self.bank!r}, but bytes of them may remain in {self.path}: "
                     f"{error_text(error)}. Free disk space and end other processes that use the bank; the next use "
-                    "of the bank, or everthread doctor, then erases them"
+                    "of the bank, or everthread doctor, then erases them",
+                    self.bank,
                 ) from error
             finally:
                 if self._closed:

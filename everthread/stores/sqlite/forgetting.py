@@ -50,7 +50,7 @@ def finish(file: BankFile, receipt: Receipt) -> None:
         else:
             _finish_lines(file, receipt)
     except StoreUnavailable as error:
-        raise ForgettingUnfinished(str(error), receipt) from error
+        raise ForgettingUnfinished(str(error), file.bank, receipt) from error
 
 
 def _finish_lines(file: BankFile, receipt: Receipt) -> None:
