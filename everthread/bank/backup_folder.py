@@ -71,6 +71,7 @@ class Manifest:
         version: of Everthread that wrote it.
         store: the folder or the database of the banks, without a password.
         files: its files.
+        databases: the identities of the databases of the banks, as `PostgresStore.identify_database` returns them.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Manifest:
     version: str
     store: str
     files: tuple[BackupFile, ...]
+    databases: tuple[str, ...] = ()
 
     @property
     def banks(self) -> dict[str, BackupFile]:
@@ -116,7 +118,9 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{folder} was written by a later version of Everthread; upgrade with: {upgrade_command()}"
             )
         files = tuple(BackupFile(**each) for each in fields.pop("files"))
-        return Manifest(**{**fields, "taken_at": datetime.fromisoformat(fields["taken_at"]), "files": files})
+        databases = tuple(fields.pop("databases", ()))
+        taken_at = datetime.fromisoformat(fields.pop("taken_at"))
+        return Manifest(**fields, taken_at=taken_at, files=files, databases=databases)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BankDamaged(
             f"{path} is damaged: it is not a list of the files of a backup; use another backup"

@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from everthread.bank.backup_folder import change_bank, forget_since, read_manifest
+from everthread.bank.backup_folder import Manifest, change_bank, forget_since, read_manifest
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.errors import BankDamaged, BankTooNew, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.base import Scope, ScopeName, Store
 from everthread.stores.errors import ForgettingUnfinished
-from everthread.stores.placed.store import PlacedStore
+from everthread.stores.placed.store import PlacedStore, list_stores
 from everthread.stores.postgres import dsn
 from everthread.stores.shared_rows import select_missing_receipts
 from everthread.stores.sqlite import receipts
@@ -71,22 +71,30 @@ def _read_all(store: Store, bank: str) -> list[KeptBackup]:
         return []
 
 
-def is_own(store: Store, made_of: str) -> bool:
-    """Return whether a backup was made of a store, or of a folder that is gone, because it was renamed or moved.
-
-    Args:
-        store: the store.
-        made_of: the location in the backup's manifest.
-    """
-    return is_same(store, made_of) or not any(map(_may_exist, _split_places(made_of)))
+def is_own(store: Store, backup: Manifest) -> bool:
+    """Return whether a backup was made of a store, or of a folder that is gone, because it was renamed or moved."""
+    return is_same(store, backup) or not any(map(_may_exist, _split_places(backup.store)))
 
 
-def is_same(store: Store, made_of: str) -> bool:
+def is_same(store: Store, backup: Manifest) -> bool:
     """Return whether a backup was made of a store; of several places, one is enough, since others may be added."""
-    if made_of == store.location:  # as a rule, and for each bank in each backup
+    if backup.store == store.location:  # as a rule, and for each bank in each backup
         return True
     places = [*store.file.places.values()] if isinstance(store, PlacedStore) else [store.location]
-    return not {*map(_identify, places)}.isdisjoint(map(_identify, _split_places(made_of)))
+    if not {*map(_identify, places)}.isdisjoint(map(_identify, _split_places(backup.store))):
+        return True
+    return bool(backup.databases) and not set(backup.databases).isdisjoint(identify_databases(store))
+
+
+def identify_databases(store: Store) -> tuple[str, ...]:
+    """Return the identities of the databases of a store, as far as they can be read."""
+    databases = [each for each in list_stores(store) if each.location.startswith(dsn.SCHEMES)]
+    if not databases:
+        return ()
+    from everthread.stores.postgres.store import PostgresStore  # here, because its driver is not always installed
+
+    identities = (each.identify_database() for each in databases if isinstance(each, PostgresStore))
+    return tuple(filter(None, identities))
 
 
 def _identify(location: str) -> str | tuple[str, str]:
@@ -112,9 +120,9 @@ def _is_of_original(store: Store, bank: str, folder: Path) -> bool:
     """Return whether a backup is that of a bank from which this one was copied, and which still exists."""
     try:
         with map_errors("", folder):
-            made_of = read_manifest(folder).store
-            originals = [Path(place) / file_name(bank) for place in _split_places(made_of)]
-            return not is_own(store, made_of) and any(path.is_absolute() and path.exists() for path in originals)
+            manifest = read_manifest(folder)
+            originals = [Path(place) / file_name(bank) for place in _split_places(manifest.store)]
+            return not is_own(store, manifest) and any(path.is_absolute() and path.exists() for path in originals)
     except EverthreadError:  # reported when it is to be changed
         return False
 
@@ -328,7 +336,7 @@ def _for_each(
                 manifest = read_manifest(folder)
                 if manifest.id != backup.id:
                     raise NotFound(f"{folder} is another backup")
-                if not is_own(store, manifest.store):
+                if not is_own(store, manifest):
                     raise NotFound(f"{folder} was made of {manifest.store}, not of {store.location}")
                 change(folder)
         except EverthreadError as error:

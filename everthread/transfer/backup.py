@@ -185,7 +185,8 @@ def _write_files(
         with closing(sqlite3.connect(server)) as db:
             copy_database(db, staging / SERVER_FILE)
         files.append(describe_file(staging / SERVER_FILE))
-    manifest = Manifest(secrets.token_hex(8), taken_at, installed_version(), store.location, tuple(files))
+    databases = kept_backups.identify_databases(store)
+    manifest = Manifest(secrets.token_hex(8), taken_at, installed_version(), store.location, tuple(files), databases)
     write_manifest(staging, manifest)
     return manifest, failed
 
@@ -259,7 +260,7 @@ def _publish(store: Store, staging: Path, place: Path, manifest: Manifest, reten
 def _is_replaced(store: Store, earlier: Manifest, manifest: Manifest) -> bool:
     """Return whether a backup has no other banks than a new one, and none of another store's."""
     if not earlier.banks:
-        return kept_backups.is_same(store, earlier.store)
+        return kept_backups.is_same(store, earlier)
     has_others = bool(earlier.banks.keys() - manifest.banks.keys())
     return not has_others and all(_is_own(store, bank, earlier) for bank in earlier.banks)
 
@@ -314,10 +315,10 @@ def _forget_in(store: Store, backups: Mapping[Path, Manifest]) -> None:
 def _is_own(store: Store, bank: str, manifest: Manifest) -> bool:
     """Return whether a backup is of a bank, and not of one of the same id in another store, such as of another machine
     that uses this place as well."""
-    if kept_backups.is_same(store, manifest.store):
+    if kept_backups.is_same(store, manifest):
         return True
     is_recorded = any(each.id == manifest.id for each in kept_backups.read(store, bank))
-    return is_recorded and kept_backups.is_own(store, manifest.store)
+    return is_recorded and kept_backups.is_own(store, manifest)
 
 
 def _read_receipts(store: Store, banks: Collection[str]) -> dict[str, list[Receipt]]:

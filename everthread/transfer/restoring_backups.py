@@ -272,7 +272,7 @@ def _prepare(
     forget_since(staged, target, store.receipts(bank), known)
     if problems := staged.check(target):
         raise BankDamaged(f"bank {bank!r} of the backup {folder} is damaged: {problems[0]}. Use another backup")
-    is_same = target == bank and kept_backups.is_same(store, read_manifest(folder).store)
+    is_same = target == bank and kept_backups.is_same(store, read_manifest(folder))
     if not is_same:  # another bank from now on, whose lines are not those of the backups
         staged.set_setting(target, SETTING_BACKUPS, None)
     if target != bank:
@@ -285,7 +285,7 @@ def _prepare(
             last_seqs.append(replaced.corpus_stats(bank).last_seq)
     staged.reserve_seqs(bank, max(last_seqs))
     if is_same:
-        own = {each: found for each, found in holding.items() if kept_backups.is_same(store, found.store)}
+        own = {each: found for each, found in holding.items() if kept_backups.is_same(store, found)}
         kept_backups.record(
             staged, bank, folder.parent, [KeptBackup(str(each), found.id) for each, found in own.items()]
         )

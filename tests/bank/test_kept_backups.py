@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hardship import postgres
 from hardship.forked import exits_cleanly, fork_child
+from psycopg.conninfo import conninfo_to_dict
 
 from everthread import Memory
 from everthread.bank import kept_backups
@@ -213,3 +214,17 @@ def test_the_backups_of_a_database_are_its_own_when_its_url_gets_another_paramet
         with Memory.open("nora", store=f"{url}{mark}connect_timeout=30", embedder=HashEmbedder()) as bank:
             assert bank.forget(seq=1).cleared_backups == 1
     assert is_finished(made.folder)
+
+
+def test_the_backups_of_a_database_are_its_own_at_another_address(tmp_path: Path, postgres_server: str) -> None:
+    with postgres.database(postgres_server) as url:
+        with Memory.open("nora", store=url, embedder=HashEmbedder(), recipe="default") as bank:
+            bank.observe(f"The keeper is {CANARY}.")
+            bank.observe("Tea is at four.")
+            made = back_up(bank.store, tmp_path / "backups")
+        host = str(conninfo_to_dict(url)["host"])
+        other_address = postgres.build_url(url, host=f"{host},{host}")  # as that of a pooler is
+        with Memory.open("nora", store=other_address, embedder=HashEmbedder()) as bank:
+            assert bank.forget(seq=1).cleared_backups == 1
+            assert is_finished(made.folder)
+            assert back_up(bank.store, tmp_path / "backups", retention=Retention(1)).removed == (made.folder,)

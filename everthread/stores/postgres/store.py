@@ -114,6 +114,7 @@ class PostgresStore(Transactions, Store):
             ConfigError: the URL is malformed.
         """
         super().__init__(Database(url, max_connections, timeout_s, schema.VERSION_CHECK, moved_rows.BANK_CHECK))
+        self._identity: str | None = None  # until it is read
         self._cache = BankCache()
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
@@ -121,6 +122,24 @@ class PostgresStore(Transactions, Store):
     @property
     def location(self) -> str:
         return self.database.display_url
+
+    def identify_database(self) -> str:
+        """Return what identifies the database at every address, such as that of a pooler or of a replica that took over.
+
+        Empty if the user may not read the number of the cluster. A copy of the cluster's files has the same number.
+        """
+        if self._identity is None:
+            self._identity = self._retry(self._read_identity)
+        return self._identity
+
+    def _read_identity(self) -> str:
+        with self.database.read_transaction() as db:
+            query = "SELECT has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')"
+            if db.execute(query).fetchone() != (True,):
+                return ""
+            cluster = "(SELECT system_identifier FROM pg_control_system())"
+            row = db.execute(f"SELECT {cluster}, oid FROM pg_database WHERE datname = current_database()").fetchone()
+            return "" if row is None else f"{row[0]}/{row[1]}"
 
     def banks(self) -> list[str]:
         def attempt() -> list[str]:
