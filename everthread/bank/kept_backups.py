@@ -208,7 +208,7 @@ def finish(store: Store, bank: str, setting: JSONValue | None) -> None:
         if any(each.is_pending for each in parse(setting)):
             _clear(store, bank, [each for each in read(store, bank) if each.is_pending], (), None)
     except EverthreadError as error:
-        log.warning("backups of bank %s may still hold what was forgotten: %s", bank, error)
+        log.warning("backups of a bank may still hold what was forgotten: %s", error)  # which names the bank
 
 
 def find_pending(store: Store, bank: str) -> list[str]:
@@ -258,7 +258,7 @@ def _clear(
 ) -> tuple[str, ...]:
     stored = _read_receipts(store, bank) if kept else []
     later = list(dict.fromkeys([*(stored or ()), *new]))
-    failed = _for_each(store, kept, lambda folder: clear(folder, bank, later), remedy)
+    failed = _for_each(store, bank, kept, lambda folder: clear(folder, bank, later), remedy)
     if stored is not None:  # otherwise what they name may be left
         _mark(store, bank, [each.path for each in kept if each.path not in failed], is_pending=False)
     return failed
@@ -314,16 +314,17 @@ def _change_all(
     store: Store, kept: Iterable[KeptBackup], bank: str, change: Callable[[SQLiteStore], object], remedy: str | None
 ) -> tuple[str, ...]:
     """Change a bank in backups; see `_for_each`."""
-    return _for_each(store, kept, lambda folder: change_bank(folder, bank, change), remedy)
+    return _for_each(store, bank, kept, lambda folder: change_bank(folder, bank, change), remedy)
 
 
 def _for_each(
-    store: Store, kept: Iterable[KeptBackup], change: Callable[[Path], None], remedy: str | None
+    store: Store, bank: str, kept: Iterable[KeptBackup], change: Callable[[Path], None], remedy: str | None
 ) -> tuple[str, ...]:
     """Change backups; return the folders of those that could not be changed.
 
     Args:
         store: the store of the bank.
+        bank: its id.
         kept: the backups.
         change: changes a backup, given by its folder, whose place is locked.
         remedy: logged for each that could not be changed, with {place} for the folder of its place; None: not logged.
@@ -333,15 +334,27 @@ def _for_each(
         folder = Path(backup.path)
         try:
             with map_errors("", folder), folder_lock(folder.parent, exclusive=True):
+                if _is_removed(store, bank, backup):
+                    continue
                 manifest = read_manifest(folder)
                 if manifest.id != backup.id:
                     raise NotFound(f"{folder} is another backup")
                 if not is_own(store, manifest):
-                    raise NotFound(f"{folder} was made of {manifest.store}, not of {store.location}")
+                    what = f"{folder} was made of {manifest.store}, not of {store.location}"
+                    raise NotFound(what, remedy="remove that backup when you don't need it any more")
                 change(folder)
         except EverthreadError as error:
             failed.append(backup.path)
             if remedy is not None:
-                what = remedy.format(place=folder.parent)
-                log.warning("a backup may still hold what was forgotten (%s); %s", error, what)
+                what = "" if error.remedy else f"; {remedy.format(place=folder.parent)}"
+                log.warning("a backup may still hold what was forgotten (%s)%s", error, what)
     return tuple(failed)
+
+
+def _is_removed(store: Store, bank: str, backup: KeptBackup) -> bool:
+    """Return whether a newer backup has replaced one since the list of the bank was read.
+
+    The list is changed before the folder is removed. A folder that is missing for another reason stays in it.
+    """
+    is_missing = not Path(backup.path).exists() and store.exists(bank)
+    return is_missing and backup.id not in {each.id for each in _read_all(store, bank)}

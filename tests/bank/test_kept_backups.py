@@ -228,3 +228,21 @@ def test_the_backups_of_a_database_are_its_own_at_another_address(tmp_path: Path
             assert bank.forget(seq=1).cleared_backups == 1
             assert is_finished(made.folder)
             assert back_up(bank.store, tmp_path / "backups", retention=Retention(1)).removed == (made.folder,)
+
+
+class Rotating(SQLiteStore):
+    """A store of which a new backup replaces the earlier ones just before something is forgotten in these."""
+
+    def receipts(self, bank: str) -> list[Receipt]:
+        back_up(SQLiteStore(self.folder), self.folder.parent / "backups", retention=Retention(1))
+        return super().receipts(bank)
+
+
+def test_a_backup_that_is_replaced_meanwhile_does_not_count_as_one_that_cannot_be_reached(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_bank(Rotating(folder)) as bank:
+        assert bank.forget(seq=1).backups == ()
+    assert caplog.messages == []
+    (made,) = (folder.parent / "backups").iterdir()
+    assert is_finished(made)
