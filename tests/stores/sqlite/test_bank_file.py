@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import sqlite3
 import sys
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hardship import PATIENCE
+from hardship.limits import UNPRIVILEGED_UID
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -424,3 +426,15 @@ def test_windows_refuses_banks_whose_files_it_takes_for_devices(monkeypatch: pyt
     assert bank_id(f"{bank}.bank") is None
     for allowed in (bank.upper(), bank + "-", "my " + bank):
         assert bank_id(file_name(allowed)) == allowed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files of Windows have no owner of this kind")
+def test_files_belong_to_the_owner_of_the_folder_also_if_root_creates_them(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(tmp_path, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
+        memory.observe("The harbour froze over.")
+        memory.forget(seq=memory.observe("It thawed.").seq)
+        names = {path.name: path.stat().st_uid for path in tmp_path.iterdir()}
+    assert {"alice.bank", "alice.bank-wal", "receipts.jsonl"} <= names.keys()
+    assert set(names.values()) == {tmp_path.stat().st_uid}
