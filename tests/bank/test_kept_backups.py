@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from everthread import Memory
 from everthread.bank import kept_backups
-from everthread.bank.backup_folder import read_manifest
+from everthread.bank.backup_folder import read_manifest, write_manifest
 from everthread.cli.doctor import examine
 from everthread.stores.base import Scope, ScopeName
 from everthread.stores.sqlite.receipts import FILE_NAME
@@ -246,3 +247,14 @@ def test_a_backup_that_is_replaced_meanwhile_does_not_count_as_one_that_cannot_b
     assert caplog.messages == []
     (made,) = (folder.parent / "backups").iterdir()
     assert is_finished(made)
+
+
+def test_the_warning_of_a_backup_of_another_database_says_to_remove_it(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (backup,) = (folder.parent / "backups").iterdir()
+    write_manifest(backup, replace(read_manifest(backup), store="postgresql://elsewhere/memories"))
+    with open_bank(SQLiteStore(folder)) as bank:
+        assert bank.forget(seq=1).backups == (str(backup),)
+    assert caplog.messages[-1].endswith("remove that backup when you don't need it any more)")
+    assert "takes it out" not in caplog.messages[-1]

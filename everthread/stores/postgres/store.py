@@ -124,7 +124,7 @@ class PostgresStore(Transactions, Store):
         return self.database.display_url
 
     def identify_database(self) -> str:
-        """Return what identifies the database at every address, such as that of a pooler or of a replica that took over.
+        """Return what identifies the database at every address, as that of a pooler or of a replica that took over.
 
         Empty if the user may not read the number of the cluster. A copy of the cluster's files has the same number.
         """
