@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from everthread.server.people.accounts import Account
 from everthread.server.problems import Problem
-from everthread.server.uploads import LOCK_NAME, remove_unopened
+from everthread.server.uploads import LOCK_NAME, map_temporary_errors, remove_unopened
 
 try:
     import fcntl
@@ -55,10 +55,11 @@ class UploadName(NamedTuple):
 
 def keep(path: Path, name: UploadName) -> None:
     """Move an uploaded file to where `open_kept` finds it."""
-    _make_room(name.prefix, path.stat().st_size)
-    name.folder.mkdir(mode=0o700, exist_ok=True)
-    (name.folder / LOCK_NAME).write_text(_digest(name.bank))
-    shutil.move(path, name.folder / path.name)
+    with map_temporary_errors():
+        _make_room(name.prefix, path.stat().st_size)
+        name.folder.mkdir(mode=0o700, exist_ok=True)
+        (name.folder / LOCK_NAME).write_text(_digest(name.bank))
+        shutil.move(path, name.folder / path.name)
     _remove_later()
 
 

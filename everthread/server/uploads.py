@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from everthread.errors import EverthreadError
+from everthread.errors import EverthreadError, StoreUnavailable
 from everthread.types import now
 
 try:
@@ -52,16 +52,29 @@ async def receive_upload(request: Request, name: str) -> AsyncIterator[Upload]:
 
     The file's folder has that name, too: some services name a chat after its folder.
     """
-    with _locked_folder() as folder:
-        filename = safe_filename(name)
-        began_at, digest = now(), hashlib.sha256()
-        path = folder / Path(filename).stem / filename
-        path.parent.mkdir()
-        with path.open("wb") as file:
-            async for part in request.stream():
-                digest.update(part)
-                await run_in_threadpool(file.write, part)
+    with ExitStack() as stack:
+        with map_temporary_errors():
+            folder = stack.enter_context(_locked_folder())
+            filename = safe_filename(name)
+            began_at, digest = now(), hashlib.sha256()
+            path = folder / Path(filename).stem / filename
+            path.parent.mkdir()
+            with path.open("wb") as file:
+                async for part in request.stream():
+                    digest.update(part)
+                    await run_in_threadpool(file.write, part)
         yield Upload(path, digest.hexdigest(), began_at)
+
+
+@contextmanager
+def map_temporary_errors() -> Iterator[None]:
+    """Translate errors of the temporary folder. The cause names the folder for the log. Raises StoreUnavailable."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.strerror} in the temporary folder {tempfile.gettempdir()}"
+        remedy = "free space there, or name another folder in TMPDIR and restart the server"
+        raise StoreUnavailable(reason, remedy=remedy) from OSError(error.errno, f"{reason}; {remedy}")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def test_an_unfinished_forgetting_is_no_reason_to_try_again_and_its_log_names_no
         f"bytes of what was forgotten remain: a reader still uses the old pages (bank {hash_bank_id('alice')})"
     ]
     assert "alice" not in caplog.text
+
+
+def test_a_temporary_folder_without_room_for_an_upload_is_no_fault_of_the_server_and_the_log_names_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TestClient(build(SQLiteStore(tmp_path)), base_url="http://127.0.0.1") as client:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = client.post("/api/v1/banks/alice/import?name=talk.txt", content=b"Ann: Hello.", headers=headers)
+    assert kind(answer, 503) == "store-unavailable"
+    (reason,) = read_reasons(caplog)
+    assert reason.startswith(f"No such file or directory in the temporary folder {tmp_path / 'missing'}; free space")
 
 
 def test_a_reason_is_logged_again_after_a_minute_or_another_one_and_names_no_bank(
