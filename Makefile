@@ -103,12 +103,13 @@ lowest: $(LOWEST)/installed
 	  --hypothesis-profile unit --dist worksteal --numprocesses 2 \
 	  --deselect tests/test_docs.py::test_the_reference_of_the_command_line_is_up_to_date
 
-# Check the service of systemd, and build and check the image with podman, Docker or buildah. TOOL chooses one of them,
+# Check the units of systemd, and build and check the image with podman, Docker or buildah. TOOL chooses one of them,
 # BASE another base.
 packaging:
 	mkdir -p build/unit
-	sed 's|/opt/everthread/bin/everthread|/bin/true|' deploy/everthread.service > build/unit/everthread.service
-	systemd-analyze verify build/unit/everthread.service
+	for unit in everthread.service everthread-backup.service everthread-backup.timer; do \
+	  sed 's|/opt/everthread/bin/everthread|/bin/true|' deploy/$$unit > build/unit/$$unit; done
+	systemd-analyze verify build/unit/everthread.service build/unit/everthread-backup.timer
 	systemd-analyze security --offline=true --threshold=15 --no-pager build/unit/everthread.service \
 	  > build/unit/security.txt || { cat build/unit/security.txt; exit 1; }
 	$(PYTHON) tests/check_image.py

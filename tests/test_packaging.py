@@ -22,7 +22,7 @@ from everthread.config import ENV_PREFIX, Config
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {f"{ENV_PREFIX}{setting.name.upper()}" for setting in fields(Config)} | {f"{ENV_PREFIX}CONFIG"}
-FILES = ["Containerfile", "compose.yaml", "deploy/everthread.service", "docs/deployment.md"]
+FILES = ["Containerfile", "compose.yaml", "deploy/everthread.service", "deploy/everthread-backup.service", "docs/deployment.md"]
 PYTHONS = ["3.11"]
 
 
@@ -92,15 +92,36 @@ def test_every_volume_of_the_compose_file_is_declared() -> None:
     assert used == set(compose["volumes"])
 
 
-def test_the_service_of_systemd_starts_a_command_that_exists_and_waits_until_replies_are_finished() -> None:
+def read_unit(name: str) -> ConfigParser:
     unit = ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string(text_of("deploy/everthread.service"))
+    unit.read_string(text_of(f"deploy/{name}"))
+    return unit
+
+
+def check_start(unit: ConfigParser) -> list[str]:
+    """Check that a service starts a command that exists; return the arguments."""
     program, *arguments = shlex.split(unit["Service"]["ExecStart"])
     assert program.endswith("/everthread")
     check_arguments(arguments)
+    return arguments
+
+
+def test_the_service_of_systemd_starts_a_command_that_exists_and_waits_until_replies_are_finished() -> None:
+    unit = read_unit("everthread.service")
+    check_start(unit)
     assert unit["Service"]["KillSignal"] == "SIGTERM"
     assert int(unit["Service"]["TimeoutStopSec"]) >= 35
+
+
+def test_the_nightly_backup_of_systemd_is_one_in_which_the_server_can_forget() -> None:
+    server, backup = read_unit("everthread.service"), read_unit("everthread-backup.service")
+    place = check_start(backup)[1].removeprefix("%S/")
+    for name in ("StateDirectory", "StateDirectoryMode", "EnvironmentFile", "DynamicUser", "UMask"):
+        assert backup["Service"][name] == server["Service"][name]
+    assert place in server["Service"]["StateDirectory"].split()
+    assert backup["Service"]["User"] == "everthread"  # that of the server, whose unit has this name
+    assert "OnCalendar" in read_unit("everthread-backup.timer")["Timer"]
 
 
 def test_ci_tests_every_python_that_the_project_names() -> None:
