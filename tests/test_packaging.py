@@ -22,7 +22,13 @@ from everthread.config import ENV_PREFIX, Config
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {f"{ENV_PREFIX}{setting.name.upper()}" for setting in fields(Config)} | {f"{ENV_PREFIX}CONFIG"}
-FILES = ["Containerfile", "compose.yaml", "deploy/everthread.service", "deploy/everthread-backup.service", "docs/deployment.md"]
+FILES = [
+    "Containerfile",
+    "compose.yaml",
+    "deploy/everthread.service",
+    "deploy/everthread-backup.service",
+    "docs/deployment.md",
+]
 PYTHONS = ["3.11"]
 
 
