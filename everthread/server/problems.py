@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 
 from everthread import errors
 from everthread.server.logs import hash_bank_id, route_template
-from everthread.stores.errors import ForgettingUnfinished
+from everthread.stores.errors import CommitUnknown, ForgettingUnfinished
 from everthread.stores.sqlite.file_errors import error_text
 
 log = logging.getLogger("everthread.server")
@@ -42,6 +42,8 @@ STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that m
 }
 # For errors whose own messages contain paths; the first that matches.
 PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
+    CommitUnknown: "the connection to the database broke while this was stored, and it may be; read the bank before "
+    "you try again, unless you repeat the request with its Idempotency-Key",
     errors.StoreUnavailable: "the store is temporarily unavailable; try again",
     errors.BankDamaged: "the bank is damaged",
     errors.BankTooNew: "the bank was written by a later version of Everthread",

@@ -19,6 +19,7 @@ from everthread.server.data_location import check_writable, find_location
 from everthread.server.keys import KeyStore
 from everthread.server.people.accounts import AccountStore
 from everthread.server.server_db import Location, SharedDatabase
+from everthread.stores.errors import ConnectionLost
 
 log = logging.getLogger("everthread.server")
 
@@ -84,8 +85,6 @@ def _check(store: str | None, check_callers: CallerCheck | None) -> None:
 
 
 def _connect(database: SharedDatabase) -> None:
-    from everthread.stores.postgres.connections import ConnectionLost
-
     try:
         with closing(database), database.read():
             pass

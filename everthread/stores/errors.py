@@ -29,6 +29,14 @@ class ForgettingUnfinished(StoreUnavailable):
         return public
 
 
+class ConnectionLost(StoreUnavailable):
+    """The connection broke, or the server aborted the call. Nothing was stored; the call may be repeated."""
+
+
+class CommitUnknown(ConnectionLost):
+    """The connection broke during a commit: the write may or may not be stored."""
+
+
 def unknown_parent_error(parent: int | str) -> BadLine:
     """Build the error for a `parent` that does not exist in the bank."""
     return BadLine(f"parent {parent!r} is not a line of this bank; give the seq or the key of an existing line")

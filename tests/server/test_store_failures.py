@@ -18,9 +18,10 @@ from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create_app
 from everthread.server.logs import hash_bank_id
-from everthread.server.problems import LOG_INTERVAL_S, StoreFailures
+from everthread.server.problems import LOG_INTERVAL_S, StoreFailures, build_error_document
 from everthread.server.services import Services
 from everthread.stores.base import Store
+from everthread.stores.errors import CommitUnknown
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite import bank_file
 from everthread.stores.sqlite.store import SQLiteStore
@@ -101,6 +102,13 @@ def test_a_temporary_folder_without_room_for_an_upload_is_no_fault_of_the_server
     assert kind(answer, 503) == "store-unavailable"
     (reason,) = read_reasons(caplog)
     assert reason.startswith(f"No such file or directory in the temporary folder {tmp_path / 'missing'}; free space")
+
+
+def test_a_write_of_unknown_outcome_is_not_said_to_be_worth_another_try() -> None:
+    document = build_error_document(CommitUnknown("postgresql://db/memories disconnected during the commit"))
+    assert (document["status"], document["type"]) == (503, "urn:everthread:commit-unknown")
+    assert "it may be; read the bank before you try again" in str(document["detail"])
+    assert "postgresql://" not in str(document["detail"])
 
 
 def test_a_reason_is_logged_again_after_a_minute_or_another_one_and_names_no_bank(

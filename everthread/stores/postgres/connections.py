@@ -25,6 +25,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from everthread.common.lazy import Lazy
 from everthread.common.retry import Retries
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
+from everthread.stores.errors import CommitUnknown, ConnectionLost
 from everthread.stores.postgres.answer_watch import AnswerWatch
 from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
 
@@ -82,20 +83,12 @@ TransactionCheck = tuple[str, Callable[["Database", Any], None]]
 BankCheck = tuple[str, Callable[["Database", str, Any], None]]
 
 
-class ConnectionLost(StoreUnavailable):
-    """The connection broke, or the server aborted the call. Nothing was stored; the call may be repeated."""
-
-
 class TookTooLong(StoreUnavailable):
     """The server cancelled a statement at its time limit."""
 
 
 class DatabaseRefused(ConfigError, StoreUnavailable):
     """The server doesn't let this user in. Its password may have been changed while the process runs."""
-
-
-class CommitUnknown(ConnectionLost):
-    """The connection broke during a commit: the write may or may not be stored."""
 
 
 class Database:

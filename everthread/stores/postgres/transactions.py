@@ -8,10 +8,11 @@ from typing import TypeVar
 from everthread.common.lazy import Lazy
 from everthread.common.timestamps import to_micros
 from everthread.errors import BankMoved
+from everthread.stores.errors import CommitUnknown
 from everthread.stores.limits import check_bank_id
 from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres import schema
-from everthread.stores.postgres.connections import NOTHING_STORED, CommitUnknown, Connection, Database
+from everthread.stores.postgres.connections import NOTHING_STORED, Connection, Database
 from everthread.types import now
 
 Result = TypeVar("Result")

@@ -23,8 +23,9 @@ from psycopg import errors, sql
 
 from everthread.errors import EverthreadError
 from everthread.stores.arrays import max_by_id, union
+from everthread.stores.errors import ConnectionLost
 from everthread.stores.postgres.arrays import IS_AFTER, IS_IN, SeqArray, read_array, read_bytes
-from everthread.stores.postgres.connections import Connection, ConnectionLost, Cursor
+from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import seq_bitmap
 from everthread.types import Seqs, Vector
 
