@@ -60,7 +60,9 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
         for name, lines, digest in moved:
             click.echo(f"{name}: {pluralize(lines, 'line')}, the same in both ({digest[:12]})")
     if server is not None:
-        click.echo(f"not moved: keys and accounts of the server, in {server}", err=True)
+        url = dsn.redact_password(target)
+        remedy = f"; copy them with: everthread db adopt {url} {server}" if "://" in target else ""
+        click.echo(f"not moved: keys and accounts of the server, in {server}{remedy}", err=True)
 
 
 def _open_places(ctx: click.Context, /) -> PlacedStore | None:

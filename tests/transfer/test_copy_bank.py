@@ -19,6 +19,7 @@ from everthread.embedders import names
 from everthread.errors import StoreError
 from everthread.memory import BATCH_LINES
 from everthread.recipes.goodai.recipe import GoodAI
+from everthread.stores.postgres import dsn
 from everthread.testing import HashEmbedder
 from everthread.transfer.copy_bank import copy_bank
 from everthread.types import NewUnit, ScribeJob
@@ -382,7 +383,9 @@ def test_the_command_says_that_keys_and_accounts_stay(tmp_path: Path, url: str) 
     assert "not moved" not in cli("move", tmp_path / "old", url).stderr
     (tmp_path / "old" / "server.sqlite").touch()
     moved = cli("move", tmp_path / "old", url)
-    assert f"not moved: keys and accounts of the server, in {tmp_path / 'old' / 'server.sqlite'}" in moved.stderr
+    server = tmp_path / "old" / "server.sqlite"
+    adopt = f"copy them with: everthread db adopt {dsn.redact_password(url)} {server}"
+    assert f"not moved: keys and accounts of the server, in {server}; {adopt}" in moved.stderr
 
 
 def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
