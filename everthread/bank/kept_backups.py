@@ -336,6 +336,8 @@ def _for_each(
             with map_errors("", folder), folder_lock(folder.parent, exclusive=True):
                 if _is_removed(store, bank, backup):
                     continue
+                if not folder.exists():
+                    raise NotFound(f"{folder} is missing: it was removed, or its disk is not connected")
                 manifest = read_manifest(folder)
                 if manifest.id != backup.id:
                     raise NotFound(f"{folder} is another backup")

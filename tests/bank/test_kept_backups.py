@@ -258,3 +258,17 @@ def test_the_warning_of_a_backup_of_another_database_says_to_remove_it(
         assert bank.forget(seq=1).backups == (str(backup),)
     assert caplog.messages[-1].endswith("remove that backup when you don't need it any more)")
     assert "takes it out" not in caplog.messages[-1]
+
+
+def test_the_warning_of_a_backup_that_was_deleted_by_hand_says_so_and_ends_with_the_next_backup(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (backup,) = (folder.parent / "backups").iterdir()
+    shutil.rmtree(backup)
+    with open_bank(SQLiteStore(folder)) as bank:
+        assert bank.forget(seq=1).backups == (str(backup),)
+        assert f"({backup} is missing: it was removed, or its disk is not connected)" in caplog.messages[-1]
+        back_up(bank.store, backup.parent)
+        caplog.clear()
+        assert bank.forget(seq=2).backups == ()
+    assert caplog.messages == []
