@@ -13,7 +13,7 @@ from everthread.cli.answers import QuitRequested, YesNoQuestions
 from everthread.cli.excerpts import shorten
 from everthread.cli.repl_text import describe, format_lines, is_command, parse_seq, problem, unescape
 from everthread.cli.screen import Screen, open_screen
-from everthread.errors import EverthreadError
+from everthread.errors import EverthreadError, StoreError
 from everthread.types import EndResult, Filter, Line
 
 
@@ -27,6 +27,7 @@ class GroupChatRepl:
         self.words = self.chats[0].words
         self.questions = YesNoQuestions(self.screen, self.words)
         self.incognito = all(chat.incognito for chat in self.chats)
+        self.store_failed = False  # whether something may not be saved
         self.commands: dict[str, Callable[[str], None]] = {
             "/next": self.let_speak,
             "/leave": self.leave,
@@ -58,9 +59,10 @@ class GroupChatRepl:
                     raise QuitRequested
                 self.handle(text)
             except QuitRequested:
-                self.screen.say(f"\n{repl_text.goodbye_text(self.words, self.incognito)}")
+                self.screen.say(f"\n{repl_text.goodbye_text(self.words, self.incognito, self.store_failed)}")
                 return
             except EverthreadError as error:
+                self.store_failed |= isinstance(error, StoreError)
                 self.screen.say(self.words("terminal.failed", error=describe(error, self.words)), "error")
             except KeyboardInterrupt:
                 self.screen.say(f"\n{self.words('terminal.stopped')}")

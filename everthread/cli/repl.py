@@ -20,7 +20,7 @@ from everthread.cli.repl_text import Problem, is_command, parse_seq, problem, un
 from everthread.cli.screen import Screen, open_screen
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.config import MIN_NAME_SIMILARITY
-from everthread.errors import EverthreadError, LLMUnavailable, NotFound
+from everthread.errors import EverthreadError, LLMUnavailable, NotFound, StoreError
 from everthread.types import EndResult, Filter, Line
 
 QUIT = "/quit"
@@ -52,6 +52,7 @@ class ChatRepl:
         self.questions = YesNoQuestions(self.screen, self.words)
         self.ended_session = ""  # the session that was ended and remembered last
         self.ending_shown = False  # whether the end of a conversation was reported
+        self.store_failed = False  # whether something may not be saved
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda argument: why.explain_reply(self.chat, argument),
             "/notes": lambda _: repl_text.format_notes(self.chat),
@@ -91,7 +92,7 @@ class ChatRepl:
                 if text:
                     self.handle(text)
             except QuitRequested:
-                self.say(f"\n{repl_text.goodbye_text(self.words, self.chat.incognito)}")
+                self.say(f"\n{repl_text.goodbye_text(self.words, self.chat.incognito, self.store_failed)}")
                 return
 
     def ask_message(self) -> str:
@@ -110,6 +111,7 @@ class ChatRepl:
             else:
                 self.stream(self.chat.reply(unescape(text)))
         except EverthreadError as error:
+            self.store_failed |= isinstance(error, StoreError)
             self.say(self.words("terminal.failed", error=repl_text.describe(error, self.words)), "error")
         except KeyboardInterrupt:
             self.say(f"\n{self.words('terminal.stopped')}")
@@ -144,6 +146,7 @@ class ChatRepl:
             self.say(f"\n{stopped}", "dim")
             return
         except EverthreadError as error:
+            self.store_failed |= isinstance(error, StoreError)
             name = "model_failed" if isinstance(error, LLMUnavailable) else "reply_failed"
             failure = repl_text.describe(error, self.words)
             text = self.words("terminal.reply_broken" if reply.line else f"terminal.{name}", error=failure)
@@ -328,7 +331,7 @@ class ChatRepl:
                 pass  # the user quits without an answer; the conversation can be resumed
         if self.ending_shown and not chat.lines and not chat.incognito:
             return self.words("terminal.farewell_short")
-        return repl_text.goodbye_text(self.words, chat.incognito)
+        return repl_text.goodbye_text(self.words, chat.incognito, self.store_failed)
 
     def toggle_incognito(self, argument: str) -> str:
         self.check_can_save()

@@ -185,9 +185,11 @@ def help_text(words: Wording, width: int) -> str:
     return "\n".join([wrap(rows[0], width), *(wrap(row, width, HELP_INDENT) for row in rows[1:])])
 
 
-def goodbye_text(words: Wording, incognito: bool) -> str:
-    """Return the text shown when the user quits."""
-    return words("terminal.farewell_incognito" if incognito else "terminal.farewell")
+def goodbye_text(words: Wording, incognito: bool, store_failed: bool) -> str:
+    """Return the text shown when the user quits. It doesn't say that all is saved if the store has failed."""
+    if incognito:
+        return words("terminal.farewell_incognito")
+    return words("terminal.farewell_short" if store_failed else "terminal.farewell")
 
 
 def ending_message(ending: EndResult, words: Wording) -> str:

@@ -4,6 +4,7 @@ import io
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hardship.llm import Reply, llm_server
@@ -16,14 +17,16 @@ from everthread.cli.group_repl import GroupChatRepl
 from everthread.cli.repl import ChatRepl
 from everthread.cli.repl_text import COMMANDS
 from everthread.cli.screen import Screen, TerminalScreen
-from everthread.errors import LLMUnavailable
+from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.languages.wording import load_wording
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
 from everthread.scribes.extractive import ExtractiveScribe
-from everthread.testing import ScriptedLLM, StreamCut
+from everthread.stores.sqlite.store import SQLiteStore
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
+from everthread.types import Line
 
 NOTED = load_wording()("chat.will_remember")
 NOTHING_FOUND = load_wording()("chat.nothing_found")
@@ -517,6 +520,25 @@ def test_a_past_announcement_is_brought_up_even_without_a_model(memory: Memory) 
     then = datetime.now().astimezone() - timedelta(days=2)
     memory.observe("My job interview is tomorrow.", speaker="Alice", said_at=then, session="old")
     assert "said: “My job interview is tomorrow.”" in converse(memory)[0]
+
+
+class FullStore(SQLiteStore):
+    """A store without room for another line."""
+
+    def append(self, *arguments: Any, **options: Any) -> list[Line]:
+        raise StoreUnavailable("no space to write the bank; free disk space and call again")
+
+
+def test_the_goodbye_does_not_say_that_all_is_saved_if_something_could_not_be(tmp_path: Path) -> None:
+    with Memory.open("alice", store=FullStore(tmp_path), embedder=HashEmbedder()) as memory:
+        _, failure, goodbye = converse(memory, "I live in Leeds.")
+        assert "no space to write the bank" in failure
+        assert goodbye == "\nUntil next time.\n"
+        screen: Shown = []
+        said = iter(["I live in Leeds.", "quit"])
+        GroupChatRepl(GroupChat([Chat(memory, ALICE)]), Screen(lambda _: next(said), screen.append)).run()
+    assert "no space to write the bank" in "".join(screen)
+    assert screen[-1].strip() == "Until next time."
 
 
 def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothing(
