@@ -65,7 +65,7 @@ class StoreFailures:
         self._clock, self._reason, self._logged_at = clock, "", 0.0
 
     def log(self, error: errors.StoreUnavailable) -> None:
-        """Log the system's own words for an error, without the bank, whose id may be a name."""
+        """Log the system's own words for an error, and the bank as its digest, because its id may be a name."""
         cause = error.__cause__
         while isinstance(cause, errors.EverthreadError):  # its message may name the bank
             cause = cause.__cause__
@@ -74,7 +74,8 @@ class StoreFailures:
         if reason != self._reason or self._clock() - self._logged_at > LOG_INTERVAL_S:
             self._reason, self._logged_at = reason, self._clock()
             what = "bytes of what was forgotten remain" if is_unfinished(error) else "the store is unavailable"
-            log.warning("%s: %s", what, f"{reason} (bank {hash_bank_id(error.bank)})" if error.bank else reason)
+            where = f" (bank {hash_bank_id(error.bank)})" if error.bank else f" ({error.path})" if error.path else ""
+            log.warning("%s: %s%s", what, reason, where)
 
 
 class Problem(HTTPException):

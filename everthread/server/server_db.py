@@ -185,4 +185,4 @@ class ServerFile:
             yield
         except (sqlite3.Error, OSError) as error:
             remedy = "check that its folder is writable and has free space, and try again"
-            raise StoreUnavailable(f"cannot use {self.file}: {error}; {remedy}") from error
+            raise StoreUnavailable(f"cannot use this file: {error}", path=self.file, remedy=remedy) from error

@@ -58,7 +58,7 @@ def test_the_log_says_once_why_requests_fail(tmp_path: Path, caplog: pytest.LogC
     with TestClient(build(SQLiteStore(tmp_path)), base_url="http://127.0.0.1") as client:
         (tmp_path / server_db.FILE_NAME).write_bytes(b"no database" * 100)
         assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
-    assert read_reasons(caplog) == ["file is not a database"]
+    assert read_reasons(caplog) == [f"file is not a database ({tmp_path / server_db.FILE_NAME})"]
 
 
 def test_a_bank_whose_file_cannot_be_opened_leaves_the_server_ready_as_long_as_another_one_can_be_read(
