@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -77,6 +78,7 @@ def main(ctx: click.Context, /, **values: Any) -> None:
                   everthread recall "Where does her sister live?" --bank alice
     """
     ctx.obj = values
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what the error of the command says anyway
 
 
 # -------------------------------------------------------------------------- banks

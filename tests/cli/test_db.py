@@ -53,6 +53,24 @@ def test_init_creates_the_tables_once(url: str) -> None:
     assert db("check", url).stdout == f"{url}: 1 bank, all sound\n"
 
 
+def test_a_statement_that_the_database_cancels_is_one_line_without_warnings_of_the_driver(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    observe_line(url, "Hello.")
+    with psycopg.connect(url, autocommit=True) as connection:
+        canceled = "RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = 'query_canceled'"
+        connection.execute(f"CREATE FUNCTION cancel() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {canceled}; END$$")
+        connection.execute(
+            "CREATE TRIGGER cancel BEFORE INSERT OR UPDATE ON everthread.session EXECUTE FUNCTION cancel()"
+        )
+    result = CliRunner().invoke(
+        main, ["--store", url, "--embedder", "hash", "observe", "Hello again.", "--bank", "alice"]
+    )
+    assert result.exit_code == 1
+    assert "raise the statement_timeout of this user or database" in result.stderr
+    assert caplog.messages == []
+
+
 def test_init_secures_a_role(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         assert parse_output(db("init", url, "--role", role, "--json"))["role"] == role
