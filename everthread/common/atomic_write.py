@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from everthread.common.file_owner import give_to_owner
 from everthread.errors import StoreUnavailable
 
 
@@ -38,6 +39,7 @@ def open_atomically(path: Path) -> Iterator[IO[bytes]]:
     temporary = path.with_name(f".everthread-{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
+            give_to_owner(file.fileno(), path.parent)
             if path.is_file():
                 shutil.copymode(path, temporary)
             yield file

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
+from everthread.common.file_owner import give_to_owner
+
 try:
     import fcntl
 except ImportError:  # Windows, which has no such locks
@@ -34,6 +36,10 @@ def staging_folder(parent: Path) -> Iterator[Path]:
     try:
         path = outer / "files"
         path.mkdir(mode=0o700)
+        if hasattr(os, "O_DIRECTORY"):  # not on Windows, where a folder can't be opened
+            opened = os.open(path, os.O_RDONLY)
+            give_to_owner(opened, parent)
+            os.close(opened)
         yield path
     finally:
         shutil.rmtree(outer, ignore_errors=True)

@@ -27,6 +27,7 @@ from everthread.bank.backup_folder import (
     read_receipts,
 )
 from everthread.bank.kept_backups import KeptBackup
+from everthread.common.file_owner import give_to_owner
 from everthread.common.keys import SETTING_BACKUPS
 from everthread.common.staging import scratch_folder, staging_folder
 from everthread.errors import BadInput, BankDamaged, BankTooNew, EverthreadError, NotFound, StoreError
@@ -198,12 +199,13 @@ def _stage(store: Store) -> Iterator[Path]:
 
 
 def _copy_private(source: Path, path: Path) -> Path:
-    """Copy a file, readable only by its owner and flushed to the disk."""
+    """Copy a file, flushed to the disk, and readable only by its owner: that of the folder."""
     with (
         map_errors("", path),
         source.open("rb") as content,
         os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy,
     ):
+        give_to_owner(copy.fileno(), path.parent)
         shutil.copyfileobj(content, copy)
         copy.flush()
         os.fsync(copy.fileno())

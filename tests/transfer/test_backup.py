@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hardship.limits import UNPRIVILEGED_UID
 
 from everthread import Memory, NewLine
 from everthread.bank import kept_backups
@@ -654,3 +657,21 @@ def test_only_the_owner_can_read_a_backup(bank: Memory, place: Path) -> None:
     bank.forget(seq=2)
     assert {path.stat().st_mode & 0o777 for path in made.folder.iterdir()} == {0o600}
     assert made.folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files of Windows have no owner of this kind")
+def test_backups_and_restored_banks_belong_to_the_owner_of_their_folder_also_if_root_makes_them(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("banks", "backups", "restored")]
+    for folder in folders:
+        folder.mkdir()
+        if os.geteuid() == 0:
+            os.chown(folder, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
+    (folders[0] / SERVER_FILE).touch()
+    with open_bank(SQLiteStore(folders[0]), "alice") as bank:
+        bank.observe(f"Mia bought a boat named {CANARY}.")
+        bank.observe("I own a blue kayak.")
+        made = back_up(bank.store, folders[1])
+        assert bank.forget(seq=1).cleared_backups == 1
+    restore(SQLiteStore(folders[2]), made.folder)
+    made_by_us = [path for folder in folders for path in folder.rglob("*") if path != folders[0] / SERVER_FILE]
+    assert {path.stat().st_uid for path in made_by_us} == {folders[0].stat().st_uid}

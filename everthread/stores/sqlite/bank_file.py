@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from everthread.common.file_owner import give_to_owner
 from everthread.common.undo import undo_on_error
 from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
 from everthread.stores.errors import ForgettingUnfinished, forgotten_bank_error
@@ -81,17 +82,12 @@ Inode = tuple[int, int]  # device and inode number: identifies a file independen
 def create_private(file: Path) -> None:
     """Create a file that only its owner can read, unless it exists. SQLite creates its other files with the same mode.
 
-    One that root creates belongs to the owner of the folder, who could not read it otherwise, such as the user of a
-    server. An existing file is never opened: closing it would release all locks of this process on it (POSIX, fcntl).
+    An existing file is never opened: closing it would release all locks of this process on it (POSIX, fcntl).
     """
     with suppress(OSError):  # SQLite reports the error if it can't create the file either
         created = os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        try:
-            if sys.platform != "win32" and os.geteuid() == 0:
-                folder = file.parent.stat()
-                os.fchown(created, folder.st_uid, folder.st_gid)
-        finally:
-            os.close(created)
+        give_to_owner(created, file.parent)
+        os.close(created)
 
 
 @contextmanager
