@@ -162,8 +162,13 @@ def asks_for_overview(question: Line, memory: Memory) -> bool:
 
 
 def list_recalled(context: Context) -> KnownFacts:
-    """Return the lines of the bank that were recalled."""
-    return list_lines(hit.source for hit in context.hits if isinstance(hit.source, Line))
+    """Return the lines of the bank that were recalled, without small talk and orders unless there is nothing else."""
+    lines = [hit.source for hit in context.hits if isinstance(hit.source, Line)]
+    return list_lines([line for line in lines if _is_told(line.text)] or lines)
+
+
+def _is_told(text: str) -> bool:
+    return not is_small_talk(text) and find_bot_question(text) is None
 
 
 def answer_known(known: KnownFacts) -> OfflineAnswer:

@@ -36,6 +36,8 @@ def is_open(question: str, cues: Mapping[str, Collection[str]], has_relatives: b
         return False
     lists, has_any = _LISTS[language], partial(_has_any, _join_words(question, language), language)
     relays = has_any(lists["relaying"])
+    if has_any(lists["company"]) and not any("partner" in attributes for attributes in cues.values()):
+        return True
     if has_any(lists["open"]) or (not relays and has_any([*lists["modal"], *lists["object"]])):
         return True
     weak = frozenset(map(normalize, lists["weak"]))

@@ -139,7 +139,8 @@ def test_listed_lines_are_read_again_without_those_that_were_forgotten_or_correc
 
 def test_a_bank_without_facts_lists_the_lines_of_the_person(tmp_path: Path) -> None:
     with Memory.open("zoe", store=tmp_path, embedder=HashEmbedder()) as memory, Chat(memory, llm=None) as chat:
-        ask(chat, "Mon chat s'appelle Mimi.")
+        for text in ("Bonjour !", "Mon chat s'appelle Mimi.", "Raconte-moi une blague"):
+            ask(chat, text)
         assert ask(chat, "Que sais-tu de moi ?") == [ALL[0], "- Today you told me: “Mon chat s'appelle Mimi.”"]
 
 

@@ -67,6 +67,8 @@ def find(
         ("我以前住在哪里?", ["我住在上海。", "我上个月搬到了杭州。"], [1], [2]),
         ("Wo wohne ich?", ["Ich wohne in Bonn.", "Wir sind nach Köln gezogen."], [2], [1]),
         ("¿Dónde vivo?", ["Vivo en Sevilla.", "Me mudé a Cádiz."], [2], [1]),
+        ("mit wem bin ich verheiratet?", ["Meine Frau Eva kocht.", "Ich wohne in Bonn."], [1], []),
+        ("¿Con quién estoy casada?", ["Mi marido Pedro es alérgico al pescado.", "Vivo en Sevilla."], [1], []),
         ("¿Dónde vivía antes?", ["Vivo en Sevilla.", "Me mudé a Cádiz."], [1], [2]),
         ("我住在哪里?", ["我住在上海。", "我上个月搬到了杭州。"], [2], [1]),
     ],

@@ -407,6 +407,24 @@ def test_a_line_states_what_its_words_say(text: str, expected: str) -> None:
     assert "; ".join(map(show, read(text))) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ich habe zwei kinder, Lotte (7) und Bram (4)", ["child", "Lotte", "7", "Bram", "4"]),
+        ("tengo dos hijos, Luis (7) y Marta (4)", ["child", "Luis", "7", "Marta", "4"]),
+        ("Mis hijas Ana, de 3 años, e Inés, de 1, ya hablan.", ["daughter", "Ana", "3", "Inés", "1"]),
+    ],
+)
+def test_children_are_named_with_their_ages(text: str, expected: list[str]) -> None:
+    relation, first, first_age, second, second_age = expected
+    assert list(map(show, read(text))) == [
+        f"Nora | {relation} | {first}",
+        f"{first} | age | {first_age}",
+        f"Nora | {relation} | {second}",
+        f"{second} | age | {second_age}",
+    ]
+
+
 @pytest.mark.parametrize("text", TRAPS)
 def test_a_line_without_facts_states_nothing(text: str) -> None:
     assert list(map(show, read(text))) == []
