@@ -20,7 +20,7 @@ import numpy.typing as npt
 from everthread.embedders.token_vectors import QuestionTokens
 from everthread.recall.line_restrictions import LineRestrictions
 from everthread.recall.query_parsing import ParsedQuery
-from everthread.recall.standing_facts import DIET_TERMS, Request
+from everthread.recall.standing_facts import Request, list_diet_terms
 from everthread.stores.arrays import is_member, take_records, union
 from everthread.stores.base import CorpusStats, ScoringRows, Store
 from everthread.stores.postings import Postings
@@ -113,7 +113,7 @@ def find_candidates(
     postings = _read_postings(store, bank, parsed, last, lines)
     diet_seqs = NO_SEQS
     if parsed.request == Request.FOOD and lines.in_times is None:
-        diet_seqs = _find_diet_lines(store, bank, last, lines)
+        diet_seqs = _find_diet_lines(store, bank, parsed.language, last, lines)
     if lines.in_times is not None:
         seqs = sample_evenly(lines.keep_allowed(lines.in_times), max(MAX_EXHAUSTIVE_LINES, k))
     elif (last if lines.visible is None else len(lines.visible)) <= MAX_EXHAUSTIVE_LINES:
@@ -134,9 +134,10 @@ def find_candidates(
     )
 
 
-def _find_diet_lines(store: Store, bank: str, last: int, lines: LineRestrictions) -> Seqs:
+def _find_diet_lines(store: Store, bank: str, language: str, last: int, lines: LineRestrictions) -> Seqs:
     """Return the newest lines with a word of diets that may be recalled, ascending."""
-    read = store.postings(bank, DIET_TERMS, len(DIET_TERMS), MAX_POSTINGS, lines.visible)
+    terms = list_diet_terms(language)
+    read = store.postings(bank, terms, len(terms), MAX_POSTINGS, lines.visible)
     seqs = union(NO_SEQS, *(posting.records["seq"] for posting in read.values()))
     return lines.drop_excluded(lines.keep_allowed(seqs[seqs <= last]))[-MAX_DIET_LINES:]
 

@@ -172,7 +172,7 @@ def parse_query(
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue) or find_bot_question(question) is BotQuestion.CLOCK,
         asks_for_overview=_asks_for_overview(question, named, mentioned, language),
         quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, named.timeless)),
-        request=find_request(question) if language == ENGLISH else Request.NONE,
+        request=find_request(question, language),
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
         occasion=find_occasion(named.timeless, language) if is_question(question) else None,
     )

@@ -107,7 +107,7 @@ def _find_standing(
     standing = np.zeros(len(signals["cosine"]), np.float32)
     if not parsed.request:
         return standing
-    facts = np.array([find_fact(text) for text in texts], np.intp)
+    facts = np.array([find_fact(text, parsed.language) for text in texts], np.intp)
     facts[(signals["asks"] + signals["empty"])[chosen] > 0] = Fact.NONE
     standing[chosen] = (signals["cosine"][chosen] >= MIN_COSINE) & (facts > Fact.NONE)
     if parsed.request == Request.FOOD:

@@ -202,6 +202,7 @@ _CHARACTERS_PROFILE = ScoringProfile(
         "near_day": 2.5581,
         "month": 3.5805,
         "empty": EMPTY_WEIGHT,
+        "standing": STANDING_WEIGHT,
     },
     query_model=LogisticModel(-0.9435, {"best_score": 0.4845, "small_bank": 1.3427, "query_length": -0.1732}),
     hit_model=LogisticModel(1.1249, {"score_share": 1.0814}),

@@ -50,6 +50,49 @@ def test_likes_limits_and_diets_are_facts_that_last(text: str, fact: Fact) -> No
     assert find_fact(text) == fact
 
 
+@pytest.mark.parametrize(
+    ("language", "request_", "diet"),
+    [
+        ("de", "Was soll ich heute Abend kochen?", "Ich bin Vegetarier."),
+        ("de", "hast du ein schnelles rezept?", "Ben verträgt keine Milch."),
+        ("es", "¿Qué puedo cocinar esta noche?", "Soy alérgica a las nueces."),
+        ("fr", "Qu'est-ce que je peux cuisiner ce soir ?", "Je ne mange pas de porc."),
+        ("pt", "O que posso cozinhar hoje?", "Sou vegana."),
+        ("it", "Cosa posso cucinare stasera?", "Sono intollerante al lattosio."),
+        ("nl", "Wat eten we vandaag?", "Mijn zoon heeft een notenallergie."),
+        ("ru", "Что мне приготовить на ужин?", "Я не ем мясо."),
+        ("ja", "簡単なレシピを教えて", "私は卵アレルギーです。"),
+        ("ko", "오늘 저녁 뭐 먹을까?", "저는 채식을 해요."),
+        ("zh", "晚饭做点什么好？", "我对花生过敏。"),
+    ],
+)
+def test_requests_for_food_and_diets_are_recognised_in_other_languages(
+    tmp_path: Path, language: str, request_: str, diet: str
+) -> None:
+    assert find_request(request_, language) == Request.FOOD
+    assert find_fact(diet, language) == Fact.DIET
+    with open_filled(tmp_path, [NewLine(diet, "Ann"), *(NewLine(f"{n}.", "Ann") for n in range(9))]) as memory:
+        assert memory.context(request_).hits[0].text == diet
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Was habe ich gestern gekocht?"),
+        ("de", "Was soll ich heute anziehen?"),
+        ("es", "¿Qué comí ayer?"),
+        ("fr", "Qu'est-ce que j'ai mangé hier ?"),
+        ("ja", "昨日何を食べましたか？"),
+        ("zh", "我昨天吃了什么？"),
+        ("de", "Ich bin nicht allergisch."),
+        ("es", "No soy vegetariana."),
+    ],
+)
+def test_other_questions_and_denials_are_neither(language: str, text: str) -> None:
+    assert find_request(text, language) == Request.NONE
+    assert find_fact(text, language) == Fact.NONE
+
+
 def test_diets_bear_on_a_request_for_food_whatever_their_meaning(tmp_path: Path) -> None:
     lines = [
         NewLine("I'm allergic to walnuts.", "Ann"),
