@@ -18,7 +18,7 @@ from everthread.bank.settings import remember_policy
 from everthread.common.keys import SETTING_ENTITIES, SETTING_FACTS
 from everthread.errors import NotFound
 from everthread.facts.attributes import FAVOURITE, RELATIONS
-from everthread.facts.entities import Entities, EntityEdit
+from everthread.facts.entities import Entities, EntityEdit, FindSpeaker
 from everthread.facts.entity_edits import follow_versions, parse_edits
 from everthread.facts.fact_units import FACT
 from everthread.facts.history import build_facts, sort_facts, statement_order, value_key
@@ -35,8 +35,8 @@ from everthread.types import JSONValue
 
 MAX_KEPT_STATEMENTS = 20_000  # in memory, about 1 KiB each; those of a larger bank are read each time
 
-# Of units, the person's edits, the person's names, and whether the bank remembers.
-_Version = tuple[UnitVersion, JSONValue | None, tuple[str, ...], bool]
+# Of units, the person's edits, the person's names, the people who have spoken, and whether the bank remembers.
+_Version = tuple[UnitVersion, JSONValue | None, tuple[str, ...], tuple[str, ...], bool]
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s$")
 
@@ -56,10 +56,19 @@ def normalize_name(name: str) -> str:
 class FactIndex:
     """The facts and entities of a bank at one time. Its attributes are computed when they are first needed."""
 
-    def __init__(self, stored: Stored, edits: Sequence[EntityEdit] = (), person_names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        stored: Stored,
+        edits: Sequence[EntityEdit] = (),
+        person_names: Sequence[str] = (),
+        speakers: Sequence[str] = (),
+        find_speaker: FindSpeaker = lambda seq: None,
+    ) -> None:
+        """Compute what is known by statements. The other arguments are those of `Entities`."""
         self.stored = stored
         self._terms: dict[tuple[str, str], frozenset[str]] = {}
-        self.entities = Entities([statement for statement, _ in stored.values()], edits, person_names)
+        statements = [statement for statement, _ in stored.values()]
+        self.entities = Entities(statements, edits, person_names, speakers, find_speaker)
 
     @cached_property
     def _facts(self) -> list[Fact]:
@@ -266,18 +275,25 @@ class FactCache:
         """Return the version of the bank, and the number of the last line that was read."""
         settings = self._store.settings(self._bank)
         edits, remembers = settings.get(SETTING_ENTITIES), remember_policy(settings) is not False
-        version = self._store.unit_version(self._bank, FACT), edits, list_person_names(settings), remembers
+        speakers = tuple(
+            speaker.name for speaker in self._store.corpus_stats(self._bank).speakers if speaker.role == "user"
+        )
+        units = self._store.unit_version(self._bank, FACT)
+        version = units, edits, list_person_names(settings), speakers, remembers
         return version, ReadingState.parse(settings.get(SETTING_FACTS)).last_seq
 
     def _keep(self, version: _Version, read: Callable[[Store, str], Stored], read_to: int) -> FactIndex:
         """Compute what is known at a version, and keep it unless it is large."""
-        _, edits, person_names, remembers = version
+        _, edits, person_names, speakers, remembers = version
         stored = read(self._store, self._bank) if remembers else {}
         own_edits = follow_versions(self._store, self._bank, parse_edits(edits), stored)
-        known = FactIndex(stored, own_edits, person_names)
+        known = FactIndex(stored, own_edits, person_names, speakers, self._find_speaker)
         if len(known.stored) <= MAX_KEPT_STATEMENTS:
             self._kept = _Kept(version, known, read_to)
         return known
+
+    def _find_speaker(self, seq: int) -> str | None:
+        return next((line.speaker for line in self._store.get(self._bank, [seq])), None)
 
 
 def _has_all(seqs: Collection[int], first: int, last: int) -> bool:

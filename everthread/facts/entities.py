@@ -1,23 +1,24 @@
 """Finds out who and what statements are about: names, aliases, relations, and which mentions are of one entity. Pure.
 
 A mention is a subject or a value of a statement. Mentions of one name are of one entity, unless their relations exclude
-that: a sister of Nora's and a friend of Nora's who are both called Mia are two. "Nora's sister" is the one that a
-statement names, if there is one. All names under which the person has spoken are of one entity. The person's merges
-and splits, as lists of mentions, count more. Since all of this is computed from the statements that remain, a name that
-is forgotten is forgotten here.
+that: a sister of Nora's and a friend of Nora's who are both called Mia are two, and so are the sisters of two speakers
+who are not known to be related. "Nora's sister" is the one that a statement names, if there is one. All names under
+which the person has spoken are of one entity; any other speaker is one, also if another says "I'm Nora". The person's
+merges and splits, as lists of mentions, count more. Since all of this is computed from the statements that remain, a
+name that is forgotten is forgotten here.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import itemgetter
 from typing import Literal
 
-from everthread.facts.attributes import PARTNERS, POSSESSIVE, RELATIONS, exclude_each_other, is_single
+from everthread.facts.attributes import KIN, PARTNERS, POSSESSIVE, RELATIONS, exclude_each_other, is_single
 from everthread.facts.history import resolve_ended, statement_order, value_key
 from everthread.facts.person_names import UNNAMED
 from everthread.facts.types import Entity, EntityKind, Statement
@@ -29,6 +30,9 @@ PLACES = frozenset(("home", "origin"))
 ORGANISATIONS = frozenset(("employer", "school", "member"))
 MAX_DEPTH = 3  # relations in a subject: "Nora's sister's friend's cat"
 PET_ATTRIBUTES = frozenset(("kind", "breed", "colour"))
+
+FindSpeaker = Callable[[int], str | None]
+"""Returns the speaker of the line with a number; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,12 @@ class Entities:
     """The entities of a bank, and its statements with their names as subjects."""
 
     def __init__(
-        self, statements: Iterable[Statement], edits: Sequence[EntityEdit] = (), person_names: Sequence[str] = ()
+        self,
+        statements: Iterable[Statement],
+        edits: Sequence[EntityEdit] = (),
+        person_names: Sequence[str] = (),
+        speakers: Sequence[str] = (),
+        find_speaker: FindSpeaker = lambda seq: None,
     ) -> None:
         """Find the entities of statements.
 
@@ -109,10 +118,14 @@ class Entities:
             statements: with their ids.
             edits: the person's edits, applied in their order.
             person_names: of the person who talks with the bank's character, the present one first.
+            speakers: the names of the people who have spoken in the bank.
+            find_speaker: finds the speaker of a line, of whose relatives a name is more likely one.
         """
         ordered = sorted(statements, key=_reading_key)
-        clusters = _Clusters()
+        clusters = _Clusters(find_speaker)
         clusters.add_person(person_names)
+        clusters.add_speakers(speakers)
+        clusters.relate_speakers(ordered)
         clusters.add_names([each for each in ordered if each.attribute == "name"])
         plain = [each for each in ordered if _depth(each.subject) == 0]
         clusters.read(plain)
@@ -121,7 +134,7 @@ class Entities:
             clusters.read([each for each in ordered if _depth(each.subject) == depth])
         clusters.apply(edits)
         self._clusters = [cluster for cluster in clusters.all() if cluster.mentions]
-        self._names = _name_clusters(self._clusters)
+        self._names = _name_clusters(self._clusters, clusters.speakers)
         by_mention = {mention: cluster for cluster in self._clusters for mention in cluster.mentions}
         named = (
             self._resolve(each, by_mention) if each.attribute else each for each in sorted(ordered, key=statement_order)
@@ -188,7 +201,11 @@ class Entities:
 class _Clusters:
     """Assigns mentions to clusters."""
 
-    def __init__(self) -> None:
+    def __init__(self, find_speaker: FindSpeaker) -> None:
+        self._find_speaker = find_speaker
+        self.speakers: set[_Cluster] = set()  # those of the people who have spoken
+        self._accounts: dict[str, _Cluster] = {}  # the same by key
+        self._families: set[tuple[_Cluster, _Cluster]] = set()  # pairs of speakers who are relatives or partners
         self._by_name: dict[tuple[bool, str], list[_Cluster]] = defaultdict(
             list
         )  # (whether it is a person or a pet, key)
@@ -211,10 +228,40 @@ class _Clusters:
         for name in names:
             self._remember(person, name, is_living=True)
 
+    def add_speakers(self, names: Sequence[str]) -> None:
+        """Let each speaker have a cluster, unless the person has the name.
+
+        One who has no name yet may be any of the others.
+        """
+        for name in names:
+            if value_key(name) == UNNAMED:
+                continue
+            known = self._by_name[True, value_key(name)]
+            if not known:
+                self._remember(_Cluster("person"), name, is_living=True)
+            self._accounts[value_key(name)] = known[0]
+            self.speakers.add(known[0])
+
+    def relate_speakers(self, statements: Iterable[Statement]) -> None:
+        """Note which speakers are a family, whenever that is said."""
+        for statement in statements:
+            one, other = map(self._find_account, (statement.subject, statement.value))
+            if one is not None and other is not None and statement.attribute in KIN | {"partner"}:
+                self._families |= {(one, other), (other, one)}
+
     def add_names(self, statements: Sequence[Statement]) -> None:
-        """Read what speakers are called, before anybody is looked for by that name."""
+        """Read what speakers are called, before anybody is looked for by that name.
+
+        A speaker isn't called like another one: "Farid: I'm Nora" may be a joke. One without a name is that one.
+        """
         for statement in statements:
             cluster = self._find_or_add(statement.subject, statement, is_living=True)
+            account = self._find_account(statement.value)
+            if account is not None and account is not cluster:
+                if cluster in self.speakers:
+                    continue
+                self._merge((account, cluster))
+                cluster = account
             cluster.own_name = statement.value
             cluster.add_name(statement.value)
             self._remember(cluster, statement.value, is_living=True)
@@ -323,9 +370,13 @@ class _Clusters:
         kind: EntityKind = "person",
         relation: tuple[_Cluster, str] | None = None,
     ) -> _Cluster:
-        """Return the cluster of a name: one in the same line, else the one that was mentioned last; else a new one."""
+        """Return the cluster of a name; a new one if there is none.
+
+        Of several, it is the one in the same line, else that of the speaker or one of the speaker's relatives, else the
+        one that was mentioned last.
+        """
         known = [self._current(each) for each in self._by_name[is_living, value_key(name)]]
-        fitting = [each for each in known if relation is None or not _conflicts(each, relation)]
+        fitting = [each for each in known if relation is None or not self._conflicts(each, relation)]
         if relation is not None and (same := [each for each in fitting if relation in each.relations]):
             fitting = same
         if not fitting:
@@ -334,10 +385,39 @@ class _Clusters:
             fitting = [new]
         if len(fitting) > 1:
             together = [each for each in fitting if not each.seqs.isdisjoint(statement.seqs)]
-            fitting = [max(together or fitting, key=lambda each: each.last_mention)]
+            nearest = together or self._choose_own(fitting, statement) or fitting
+            fitting = [max(nearest, key=lambda each: each.last_mention)]
         cluster = fitting[0]
         cluster.add_name(name)
         return cluster
+
+    def _choose_own(self, clusters: Sequence[_Cluster], statement: Statement) -> list[_Cluster]:
+        """Return which of the clusters are the speaker of a statement, or have a relation to the speaker."""
+        name = self._find_speaker(statement.seqs[-1]) if self.speakers and statement.seqs else None
+        own = None if name is None else self._find_account(name)
+        return [each for each in clusters if each is own or any(owner is own for owner, _ in each.relations)]
+
+    def _find_account(self, name: str) -> _Cluster | None:
+        """Return the cluster of the speaker with a name."""
+        cluster = self._accounts.get(value_key(name))
+        return None if cluster is None else self._current(cluster)
+
+    def _conflicts(self, cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
+        """Return whether one with the relations of a cluster can't have another, or hardly.
+
+        A sister is no daughter and no friend, one who speaks is no pet, and speakers who are not known to be related
+        hardly have the same relatives.
+        """
+        owner, word = relation
+        others = {other for other in RELATIONS - {word} if (owner, other) in cluster.relations}
+        if cluster is owner or (word == "pet" and cluster in self.speakers):
+            return True
+        if any(exclude_each_other(word, other) for other in others):
+            return True
+        if owner not in self.speakers:
+            return False
+        owners = self.speakers.intersection(other for other, _ in cluster.relations)
+        return bool(owners) and not any(owner is other or (owner, other) in self._families for other in owners)
 
     def _remember(self, cluster: _Cluster, name: str, *, is_living: bool) -> None:
         known = self._by_name[is_living, value_key(name)]
@@ -383,6 +463,7 @@ class _Clusters:
         for other in distinct[1:]:
             first.absorb(other)
             self._merged[other] = first
+            self.speakers |= {first} if other in self.speakers else set()
             self._of |= dict.fromkeys(other.mentions, first)
         for cluster in self.all():
             cluster.relations = {(self._current(owner), word): None for owner, word in cluster.relations}
@@ -434,15 +515,6 @@ def _reading_key(statement: Statement) -> tuple[object, ...]:
     return statement.said_at, statement.position, statement.attribute not in RELATIONS, statement.id
 
 
-def _conflicts(cluster: _Cluster, relation: tuple[_Cluster, str]) -> bool:
-    """Return whether one with the relations of a cluster can't have another: a sister is no daughter and no friend."""
-    owner, word = relation
-    others = {other for other in RELATIONS - {word} if (owner, other) in cluster.relations}
-    if cluster is owner:
-        return True
-    return any(exclude_each_other(word, other) for other in others)
-
-
 def _first_mention(cluster: _Cluster) -> tuple[datetime, int]:
     """Return the key by which entities are sorted into the order in which they were first mentioned."""
     return min(each.said_at for each in cluster.mentions.values()), min(number for number, _ in cluster.mentions)
@@ -454,8 +526,11 @@ def _relations(cluster: _Cluster, names: Mapping[_Cluster, str]) -> list[tuple[_
     return [(owner, word) for owner, word in (*own, *cluster.relations) if owner in names and word in RELATIONS]
 
 
-def _name_clusters(clusters: Sequence[_Cluster]) -> dict[_Cluster, str]:
-    """Return a name for each cluster; those that share one get a relation as well, else a number."""
+def _name_clusters(clusters: Sequence[_Cluster], speakers: Collection[_Cluster]) -> dict[_Cluster, str]:
+    """Return a name for each cluster; those that share one get a relation as well, else a number.
+
+    Speakers have the name alone.
+    """
     names: dict[_Cluster, str] = {}
     for cluster in clusters:
         _add_name(cluster, names)
@@ -465,7 +540,7 @@ def _name_clusters(clusters: Sequence[_Cluster]) -> dict[_Cluster, str]:
     result = dict(names)
     for same in by_key.values():
         for cluster in same if len(same) > 1 else ():
-            relations = _relations(cluster, names)
+            relations = [] if cluster in speakers else _relations(cluster, names)
             if relations:
                 owner, word = relations[0]
                 result[cluster] = f"{names[cluster]} ({names[owner]}{POSSESSIVE}{word})"

@@ -65,6 +65,42 @@ def test_what_the_person_said_under_an_earlier_name_is_still_known_of_the_person
     assert memory.profile().entity.name == "Jo"
 
 
+def test_facts_of_people_in_a_group_are_not_mixed(memory: Memory) -> None:
+    memory.statement_reader = rules.read_statements
+    said = (
+        *(("Ben", "My sister Mia is a nurse."), ("Emma", "My sister Mia is a vet."), ("Ben", "Mia lives in Bath.")),
+        *(
+            ("Emma", "Mia lives in Hull."),
+            ("Anna", "I live in Leeds."),
+            ("Farid", "I'm Anna."),
+            ("Farid", "I'm vegan."),
+        ),
+    )
+    for number, (speaker, text) in enumerate(said):
+        memory.observe(text, speaker=speaker, said_at=BEGUN + timedelta(minutes=number), session="s")
+    facts = {(fact.subject, fact.attribute, fact.value) for fact in memory.facts(include_ended=True)}
+    assert facts == {
+        *(
+            ("Ben", "sister", "Mia"),
+            ("Mia (Ben's sister)", "occupation", "nurse"),
+            ("Mia (Ben's sister)", "home", "Bath"),
+        ),
+        *(("Emma", "sister", "Mia"), ("Mia (Emma's sister)", "occupation", "vet")),
+        *(("Mia (Emma's sister)", "home", "Hull"), ("Anna", "home", "Leeds")),
+        *(("Farid", "name", "Anna"), ("Farid", "diet", "vegan")),
+    }
+    assert memory.profile("Emma's sister").entity.name == "Mia (Emma's sister)"
+
+
+def test_who_a_fact_is_about_follows_the_speakers_without_new_facts(memory: Memory) -> None:
+    memory.statement_reader = rules.read_statements
+    for text in ("I'm Anna.", "I live in Hull."):
+        memory.observe(text, speaker="Farid", said_at=BEGUN, session="s")
+    assert [fact.subject for fact in memory.facts(attribute="home")] == ["Anna"]
+    memory.observe("Good morning", speaker="Anna", said_at=BEGUN, session="s")
+    assert [fact.subject for fact in memory.facts(attribute="home")] == ["Farid"]
+
+
 def test_a_former_name_of_the_person_is_forgotten_with_its_lines(memory: Memory) -> None:
     for former, name in (("user", "Hana"), ("Hana", "Jo")):
         save_character(memory, Character("Fern", person=name), former)

@@ -146,6 +146,50 @@ def test_two_of_one_name_differ_by_relations_that_exclude_each_other() -> None:
     assert [entity.name for entity in entities.find("Nora's sister")] == ["Mia (Nora's sister)"]
 
 
+def test_speakers_who_are_not_related_have_relatives_and_pets_of_their_own() -> None:
+    said = say(("Ben", "sister", "Mia", 1), ("Mia", "home", "Bath", 1), ("Emma", "sister", "Mia", 2))
+    said = [
+        *said,
+        *(replace(each, id=each.id + 10) for each in say(("Ben", "pet", "Rex", 3), ("Emma", "pet", "Rex", 4))),
+    ]
+    entities = Entities(said, speakers=("Ben", "Emma"))
+    assert [entity.name for entity in entities.find("Mia")] == ["Mia (Ben's sister)", "Mia (Emma's sister)"]
+    assert [entity.name for entity in entities.find("Rex")] == ["Rex (Ben's pet)", "Rex (Emma's pet)"]
+    assert "Mia (Ben's sister)" in subjects(entities)
+    assert len(Entities(said).find("Mia")) == 1  # of people of whom it isn't known whether they have spoken
+
+
+def test_a_name_of_several_is_that_of_the_speakers_own_relative() -> None:
+    said = say(("Ben", "sister", "Mia"), ("Emma", "sister", "Mia"), ("Mia", "home", "Bath"), ("Mia", "home", "Hull"))
+    speakers = {101: "Ben", 102: "Emma", 103: "Ben", 104: "Emma"}
+    entities = Entities(said, speakers=("Ben", "Emma"), find_speaker=speakers.get)
+    assert subjects(entities)[2:] == ["Mia (Ben's sister)", "Mia (Emma's sister)"]
+
+
+@pytest.mark.parametrize("is_said_last", [False, True])
+def test_speakers_of_one_family_have_the_same_relatives(is_said_last: bool) -> None:
+    sons, family = [("Ben", "son", "Leo"), ("Emma", "son", "Leo")], [("Ben", "partner", "Emma")]
+    entities = Entities(say(*sons, *family) if is_said_last else say(*family, *sons), speakers=("Ben", "Emma"))
+    assert [entity.relations for entity in entities.find("Leo")] == [(("Ben", "son"), ("Emma", "son"))]
+
+
+def test_a_speaker_is_no_pet_of_that_name() -> None:
+    entities = Entities(say(("Max", "home", "Hull"), ("Ben", "pet", "Max")), speakers=("Max", "Ben"))
+    assert [(entity.name, entity.kind) for entity in entities.find("Max")][:1] == [("Max", "person")]
+    assert "Max (Ben's pet)" in names(entities)
+
+
+def test_a_speaker_who_claims_the_name_of_another_one_stays_another() -> None:
+    said = say(("Anna", "home", "Leeds"), ("Farid", "name", "Anna"), ("Farid", "home", "Hull"))
+    assert subjects(Entities(said, speakers=("Anna", "Farid"))) == ["Anna", "Farid", "Farid"]
+    assert subjects(Entities(said[1:], speakers=("Anna", "Farid"))) == ["Farid", "Farid"]
+
+
+def test_a_speaker_without_a_name_is_the_one_whose_name_is_stated() -> None:
+    said = say(("user", "name", "Nora"), ("user", "home", "Hull"), ("Nora", "likes", "figs"))
+    assert subjects(Entities(said, speakers=("user", "Nora"))) == ["Nora", "Nora", "Nora"]
+
+
 def test_a_child_who_is_a_daughter_too_is_one() -> None:
     entities = Entities(say(("Nora", "child", "Mia"), ("Nora", "daughter", "Mia"), ("Mia", "age", "5")))
     assert [entity.relations for entity in entities.find("Mia")] == [(("Nora", "child"), ("Nora", "daughter"))]
