@@ -76,22 +76,25 @@ class LineBatch:
         return excluded
 
     def _choose_lines(self, excluded: Collection[int], copies: Collection[int] = ()) -> tuple[list[Line], list[Line]]:
-        """Return the readable lines outside role plays, and such lines shortly before them, for context.
+        """Return the readable lines outside role plays, and the lines before and between them, for context.
 
-        So a pronoun means the same wherever a batch begins, which depends on when facts are asked for.
+        A bot's lines are context: they ask what people answer. Those before are, so that a pronoun means the same
+        wherever a batch begins, which depends on when facts are asked for.
         """
         first_seq = self.lines[0].seq
         before = list(self.store.get(self.bank, range(max(first_seq - MAX_PLAYED_LINES, 1), first_seq)))
         unread = find_played([*before, *self.lines]) | set(excluded)
         readable = [line for line in self.lines if line.seq not in unread | set(copies) and is_readable(line)]
-        near = [line for line in before if line.seq >= first_seq - CONTEXT_LINES]
-        return readable, [line for line in near if line.seq not in unread and is_readable(line)]
+        others = [line for line in before if line.seq >= first_seq - CONTEXT_LINES]
+        others += [line for line in self.lines if line.role == "assistant"]
+        return readable, [line for line in others if line.seq not in unread and (is_readable(line) or _is_by_bot(line))]
 
     def _read_lines(
         self, lines: Sequence[Line], known: Sequence[Statement], context: Sequence[Line]
     ) -> Iterator[Statement]:
         """Yield what lines state. A statement of other lines, of no known attribute, or known already is left out."""
-        given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in (*context, *lines)}
+        ordered = sorted((*context, *lines), key=lambda line: line.seq)
+        given = {line.seq: replace(line, text=remove_quotes(line.text, line.metadata)) for line in ordered}
         found = self.reader(list(given.values()), known) if lines else []
         kinds = KnownKinds([*known, *found])
         new = {line.seq for line in lines}
@@ -143,6 +146,10 @@ def is_readable(line: Line) -> bool:
     """Return whether a line may state facts: it is a person's, was not heard by the way, and waits for no consent."""
     marks = (META_NEEDS_CONSENT, META_HEARD, META_GREETING)
     return line.role == "user" and bool(line.text) and not any(line.metadata.get(mark) for mark in marks)
+
+
+def _is_by_bot(line: Line) -> bool:
+    return line.role == "assistant" and bool(line.text) and not line.metadata.get(META_GREETING)
 
 
 def _content(statement: Statement) -> tuple[object, ...]:
