@@ -6,6 +6,8 @@ import re
 
 from everthread.facts.grammar import Grammar
 from everthread.facts.referents import Names
+from everthread.text.english_words import is_listed_name
+from everthread.text.first_person import Person, find_person
 from everthread.text.sentences import split_sentences
 
 MIN_TALE_SENTENCES = 3  # of a tale without a heading,
@@ -14,6 +16,25 @@ MIN_TALE_CHARS = 200  # or else its length
 _HEADING_MARKS = ":\n-"  # a line without any has no heading
 _HEADING = re.compile(r"[^.!?\n]{1,40}:\s")
 _WORD = re.compile(r"\w+")
+_LABELLED_ROW = re.compile(
+    r"^[ \t]*+(?P<name>[^\W\d_][\w'’-]*+(?: [\w'’-]++){0,2})[ \t]*+[:：][ \t]*+(?P<said>\S.*)", re.M
+)
+
+
+def cut_pasted_rows(text: str, speaker: str, names: Names) -> str:
+    """Return a line up to the first row that begins with the name of another: "Anna: I live in Rome"."""
+    rows = _LABELLED_ROW.finditer(text)
+    start = next((row.start() for row in rows if _is_pasted(row["name"], row["said"], speaker, names)), len(text))
+    return text[:start]
+
+
+def _is_pasted(name: str, said: str, speaker: str, names: Names) -> bool:
+    """Return whether words after a name are those of another speaker, or of someone in the first person."""
+    if not set(_WORD.findall(name)).isdisjoint(_WORD.findall(speaker)):
+        return False
+    if any(name in (other, other.split()[0]) for other in names.speakers):
+        return True
+    return name[0].isupper() and is_listed_name(name.split()[0].lower()) and find_person(said) is not Person.NONE
 
 
 def find_own_part(text: str, grammar: Grammar) -> str:

@@ -11,6 +11,7 @@ from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.name_words import is_chinese_word, is_other_name
 from everthread.facts.referents import Names, Referent
+from everthread.text.address import asks_another
 from everthread.text.english_words import is_common, is_listed_name, is_word
 from everthread.text.questions import is_question
 from everthread.text.sentences import split_sentences
@@ -405,6 +406,8 @@ class Mentions:
 
     def _find_asked_about(self) -> Referent | None:
         """Return the one that the question before the line is about; the speaker if it names no other."""
+        if self.answers_for_another():
+            return None
         if not self.find_question() or self.grammar.keeps_subject:
             return self.speaker()
         line = next(each for each in reversed(self.before) if each.line is not self.line)
@@ -426,6 +429,8 @@ class Mentions:
     def find_answering(self, start: int) -> Referent | None:
         """Return the one that the answer to a question is about, if it begins there."""
         if not clauses.is_first(self.grammar, self.text, start) or self.goes_on_in_line():
+            return None
+        if self.answers_for_another():
             return None
         return self.find_asked() if self.is_about_other(start) else self.speaker()
 
@@ -456,10 +461,29 @@ class Mentions:
 
     def find_question(self) -> str:
         """Return what the line answers, if the one before it asks something; else an empty text."""
-        last = next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
+        last = self._find_line_before()
         if last is None or last.line.session != self.line.session:
             return ""
         return last.text if is_question(last.text) or self.grammar.asks.search(last.text) else ""
+
+    def find_own_question(self) -> str:
+        """Return what the line answers, if another person asks its speaker; else an empty text."""
+        last = self._find_line_before()
+        if last is None or (last.line.role, last.line.speaker) == (self.line.role, self.line.speaker):
+            return ""
+        return "" if self.answers_for_another() else self.find_question()
+
+    def answers_for_another(self) -> bool:
+        """Return whether the line before asks another person of a group something: "@Anna what's your job?"."""
+        last = self._find_line_before()
+        if last is None or not self.find_question():
+            return False
+        others = self.names.speakers - {self.line.speaker, last.line.speaker}
+        return asks_another(last.line.text, self.line.speaker, others)
+
+    def _find_line_before(self) -> Mentions | None:
+        """Return the last sentence of the line before."""
+        return next((each for each in reversed(self.before) if each.line.seq != self.line.seq), None)
 
     def find_asked(self) -> Referent | None:
         """Return the only one that the question which the line answers is about: "What does your brother do?"."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from everthread.facts.attributes import POSSESSIVE
-from everthread.facts.borrowed_text import find_own_part, is_tale
+from everthread.facts.borrowed_text import cut_pasted_rows, find_own_part, is_tale
 from everthread.facts.consequences import find_consequences, settle
 from everthread.facts.grammar import Grammar, find_grammar, load_grammar
 from everthread.facts.history import statement_order
@@ -89,8 +89,9 @@ class _Reader:
             before = tuple(self.recent) if grammar.is_unspaced else ()
             self.recent.append(Mentions(f" {text[:MAX_ANSWER_CHARS]}", line, grammar, self.names, before))
             return []
-        own = write_out(find_own_part(text, grammar), line.speaker, grammar, self.names)
-        asked = Mentions("", line, grammar, self.names, tuple(self.recent)).find_question()
+        written = find_own_part(cut_pasted_rows(text, line.speaker, self.names), grammar)
+        own = write_out(written, line.speaker, grammar, self.names)
+        asked = Mentions("", line, grammar, self.names, tuple(self.recent)).find_own_question()
         patterns = grammar.find_patterns(own.lower(), is_answer=bool(asked))
         is_about_strangers = bool(patterns) and is_tale(own, grammar, self.names)  # before pronouns make names known
         found: dict[tuple[str, str, str, bool], Statement] = {}

@@ -66,7 +66,7 @@ class SentenceReader:
         small = self.text.lower()
         patterns = [pattern for pattern in self.patterns if pattern.is_cued(small)]
         if any(pattern.answers for pattern in patterns):
-            self.question = self.mentions.find_question()
+            self.question = self.mentions.find_own_question()
             patterns = [each for each in patterns if each.answers is None or each.answers.search(self.question)]
         self.mentions.carry_subject()
         if patterns or self.grammar.keeps_subject:

@@ -38,6 +38,9 @@ PASSED_ON = [
     "[10:32] Tom: I live in Leeds\n[10:33] Ana: I work at Asda",
     "Interviewer: what do you do\nMe: I'm a project manager",
     "Q: Where do you live? A: I live in Leeds.",
+    "Anna: I live in Rome",
+    "Anna Moreau: I'm vegan\nI live in Rome",
+    "Fwd: I live in Oslo",
     # what is made up
     "Continue the story: My name is Arthur and I have a cat called Storm.",
     "Let's pretend I'm rich. I live in Monaco.",
@@ -105,6 +108,9 @@ OWN = {
     "It was meant to be Gethin, he's my friend, and I live in Bow": "home | Bow",
     "I'm at Leeds Art School": "school | Leeds Art School",
     'I have a 6" screen\nI live in Rome': "home | Rome",
+    "Kim: I live in Rome": "home | Rome",
+    "I live in Rome\nAnna: me too": "home | Rome",
+    "Nice: I live in Rome now": "home | Rome",
 }
 
 
@@ -123,6 +129,14 @@ def test_what_a_line_passes_on_states_nothing(text: str) -> None:
 @pytest.mark.parametrize(("text", "stated"), OWN.items())
 def test_a_line_of_like_form_about_its_speaker_states_what_it_says(text: str, stated: str) -> None:
     assert f"Kim | {stated}" in read(text)
+
+
+def test_a_row_that_begins_with_the_name_of_another_speaker_is_not_the_speakers_own() -> None:
+    said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
+    said = (("kayaker42", "Morning"), ("Kim", "kayaker42: live in Rome, work at Tesco"), ("李雷", "早"))
+    said += (("Kim", "李雷：我住在北京"), ("Kim", "Mia: 5\nLeo: 3"), ("Kim", "I live in Hull"))
+    lines = [Line(seq, "s", "user", speaker, text, said_at) for seq, (speaker, text) in enumerate(said, 1)]
+    assert [(each.subject, each.value) for each in read_statements(lines)] == [("Kim", "Hull")]
 
 
 def test_what_precedes_a_passed_on_text_is_the_speakers() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from everthread.facts.rules import read_statements
+from everthread.types import Line
 from facts.test_rules import read, show
 
 
@@ -22,3 +26,39 @@ def test_a_pronoun_may_mean_the_unknown_one_that_was_mentioned_last(text: str) -
 def test_what_someone_is_is_no_other_one() -> None:
     found = list(map(show, read("My sister Ida is a woman of few words, she's a judge.")))
     assert found == ["Nora | sister | Ida", "Ida | occupation | judge"]
+
+
+def read_group(*said: tuple[str, str]) -> list[tuple[str, str]]:
+    """Return whom statements are about and their values, read in lines of several people."""
+    said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
+    lines = [Line(seq, "s", "user", speaker, text, said_at) for seq, (speaker, text) in enumerate(said, 1)]
+    return [(each.subject, each.value) for each in read_statements(lines)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "@Anna Keller what's your job?",
+        "@anna_keller what's your job?",
+        "<@1234> what's your job?",
+        "What's your job, Anna?",
+        "Hi Anna! What's your job?",
+        "Does Anna have a job?",
+    ],
+)
+def test_who_answers_for_another_says_nothing_of_themselves(question: str) -> None:
+    greetings = ("Anna Keller", "hi"), ("Ben", "hi")
+    for answer in ("Baker.", "Nurse at King's."):
+        assert read_group(*greetings, ("Emma", question), ("Ben", answer)) == []
+    assert ("Ben", "nurse") in read_group(*greetings, ("Emma", question), ("Ben", "I'm a nurse."))
+
+
+@pytest.mark.parametrize(
+    "question", ["@Anna Keller what's your job?", "@anna what's your job?", "@all what's your job?"]
+)
+def test_the_one_who_is_asked_in_a_group_answers(question: str) -> None:
+    assert read_group(("Ben", "hi"), ("Emma", question), ("Anna Keller", "Baker.")) == [("Anna Keller", "Baker")]
+
+
+def test_who_asks_a_group_does_not_answer() -> None:
+    assert read_group(("Emma", "What's your job?"), ("Emma", "Baker.")) == []
