@@ -56,7 +56,7 @@ SIGNALS = (
     "empty",  # 1 for a line without information: it only asks, or is small talk
     "asks",  # 1 for a line that contains a question
     "length",  # log1p of the line's terms
-    "speaker",  # if the query names one speaker: +1 for a line said by that speaker, -1 for another; else 0
+    "speaker",  # if the query has one speaker's name: +1 for a line by one of that name, -1 for another; else 0
     "person",  # 1 if said by a person, 0 if said by the bot
     "day",  # 1 if said on a day that the query names, or within a named span of a few days
     "near_day",  # 1 if said within NEAR_DAYS of a day or short span that the query names
@@ -286,8 +286,8 @@ def _count_in_sessions(postings: Collection[Records], sessions: npt.NDArray[np.i
 
 
 def _speaker_signal(candidates: Candidates, speaker_numbers: npt.NDArray[np.int32]) -> Floats:
-    names = candidates.parsed.mentioned_speakers
-    if len(names) != 1:
+    names = candidates.parsed.asked_speakers
+    if not names:
         return np.zeros(len(speaker_numbers), np.float32)
     mentioned = [speaker.number for speaker in candidates.corpus.speakers if speaker.name in names]
     return np.where(_is_one_of(speaker_numbers, mentioned), np.float32(1), np.float32(-1))

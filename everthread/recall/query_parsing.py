@@ -119,9 +119,18 @@ class ParsedQuery:
     occasion: Occasion | None
 
     @property
+    def asked_speakers(self) -> frozenset[str]:
+        """The mentioned speakers if all have the same first name, so that the question may be about any; else none."""
+        return self.mentioned_speakers if len(set(map(_first_name, self.mentioned_speakers))) == 1 else frozenset()
+
+    @property
     def message_share(self) -> float:
         """The share, from 0 to 1, to which the query is weighed as a message rather than as a question."""
         return message_share(len(self.terms))
+
+
+def _first_name(name: str) -> str:
+    return normalize(name).split()[0]
 
 
 def message_share(terms: int) -> float:
@@ -287,8 +296,15 @@ def _fold_word(word: str) -> str:
 
 
 def find_mentioned_speakers(folded: str, speakers: Sequence[str]) -> frozenset[str]:
-    """Return the speakers whose first or whole name a folded text contains as a word."""
-    return frozenset(name for name in speakers if (parts := normalize(name).split()) and _has_word(parts[0], folded))
+    """Return the speakers whose first or whole name a folded text contains as words.
+
+    Of several with the same first name, those whose whole name it contains are meant, if it contains one.
+    """
+    parts = {name: normalize(name).split() for name in speakers}
+    called = {name: words[0] for name, words in parts.items() if words and _has_word(words[0], folded)}
+    whole = {name for name in called if len(parts[name]) > 1 and _has_word(" ".join(parts[name]).rstrip("."), folded)}
+    named_in_full = {called[name] for name in whole}
+    return frozenset(name for name, first in called.items() if name in whole or first not in named_in_full)
 
 
 def _has_word(name: str, folded: str) -> bool:

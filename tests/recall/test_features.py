@@ -181,7 +181,7 @@ class Naive:
         return found / self.mass() if self.query.terms else 0.0
 
     def speaker(self, line: Line) -> float:
-        if len(self.query.mentioned_speakers) != 1:
+        if len({name.split()[0] for name in self.query.mentioned_speakers}) != 1:
             return 0.0
         return 1.0 if line.speaker in self.query.mentioned_speakers else -1.0
 
@@ -362,6 +362,14 @@ def test_a_line_is_as_old_as_the_oldest_that_the_weights_know_at_most(tmp_path: 
         years = replace(found, corpus=replace(found.corpus, last_seq=100_000))
         oldest = math.log(1 + features.MAX_AGE_LINES / features.AGE_LINES)
         assert features.compute_signals(found.parsed, years)["age"] == pytest.approx([oldest, oldest])
+
+
+def test_a_first_name_of_several_speakers_means_all_of_them_and_a_whole_name_one(tmp_path: Path) -> None:
+    speakers = ("Anna Keller", "Anna Moreau", "Ben")
+    with open_filled(tmp_path, [NewLine("I like the trip.", speaker, said_at=BEGUN) for speaker in speakers]) as memory:
+        assert measured(memory, "What did Anna say about the trip?")[1]["speaker"] == [1, 1, -1]
+        assert measured(memory, "What did Anna Moreau say about the trip?")[1]["speaker"] == [-1, 1, -1]
+        assert measured(memory, "Did Anna and Ben like the trip?")[1]["speaker"] == [0, 0, 0]
 
 
 def test_a_date_that_can_be_read_in_two_ways_finds_the_lines_of_both(tmp_path: Path) -> None:

@@ -79,6 +79,24 @@ def test_a_speaker_is_mentioned_by_the_first_name_as_a_separate_word(question: s
     assert find_mentioned_speakers(normalize(question), FRIENDS) == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "mentioned", "asked"),
+    [
+        ("What did Anna say?", {"Anna Keller", "Anna M.", "Anna"}, {"Anna Keller", "Anna M.", "Anna"}),
+        ("What did Anna Keller say?", {"Anna Keller"}, {"Anna Keller"}),
+        ("What did @anna m say?", {"Anna M."}, {"Anna M."}),
+        ("What did Anna Kellermann say?", {"Anna Keller", "Anna M.", "Anna"}, {"Anna Keller", "Anna M.", "Anna"}),
+        ("Anna Keller or Anna M.?", {"Anna Keller", "Anna M."}, {"Anna Keller", "Anna M."}),
+        ("What did Anna Keller tell Ben?", {"Anna Keller", "Ben"}, set()),
+    ],
+)
+def test_of_speakers_with_one_first_name_those_named_in_full_are_meant(
+    question: str, mentioned: set[str], asked: set[str]
+) -> None:
+    parsed = parse_query(question, ("Anna Keller", "Anna M.", "Anna", "Ben"), NOW)
+    assert (parsed.mentioned_speakers, parsed.asked_speakers) == (mentioned, asked)
+
+
 def test_a_blank_speaker_is_never_mentioned() -> None:
     assert find_mentioned_speakers("anything", ("", " ")) == frozenset()
     assert build_embedding_text("anything else", ("", " ")) == "anything else"
