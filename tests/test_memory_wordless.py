@@ -147,6 +147,22 @@ def test_a_restored_branch_contains_its_wordless_lines(talk: Memory) -> None:
     assert talk.store.check(talk.bank) == []
 
 
+def test_a_line_gets_words_and_loses_them_by_a_correction(memory: Memory) -> None:
+    picture = memory.observe("", speaker="Ann", key="p", metadata={"image": "cat.png"}, session="s")
+    memory.observe("How sweet!", speaker="Bob", session="s", parent="p")
+    caption = memory.correct(picture.seq, "My cat Mimi")
+    assert (caption.key, caption.metadata["image"], caption.position) == ("p", "cat.png", 1)
+    assert [hit.text for hit in memory.recall("cat Mimi", k=1)] == ["My cat Mimi"]
+    memory.correct(caption.seq, "")
+    assert [line.text for line in memory.lines(include_wordless=True)] == ["How sweet!", ""]
+    assert "My cat Mimi" not in [hit.text for hit in memory.recall("cat Mimi")]
+    with pytest.raises(BadLine, match="text is empty"):
+        memory.correct(2, "")  # it has nothing else
+    with pytest.raises(NotFound, match="no line 1 to correct"):
+        memory.correct(picture.seq, "My dog")
+    assert memory.store.check(memory.bank) == []
+
+
 def test_a_conversation_ignores_wordless_lines(talk: Memory) -> None:
     llm = ScriptedLLM(["Sunny, too."])
     chat = Chat(talk, llm=llm, session="s")

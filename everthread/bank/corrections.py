@@ -33,12 +33,12 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
         key: the new line's key, if the old line has none from its source.
 
     Raises:
-        NotFound: the line is missing or retracted.
+        NotFound: the line is missing or retracted, or without words and not a person's, such as a tool call.
     """
-    lines = store.get(bank, [seq])
-    if not lines:
+    old = get_recorded(store, bank, seq)
+    is_call = old is not None and not old.text and old.role != "user"
+    if old is None or old.retracted_at is not None or is_call:
         raise missing_line_error(bank, seq)
-    old = lines[0]
     metadata = {**keep_source_metadata(old), META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
     metadata |= {name: old.metadata[name] for name in (META_UNDATED, META_RECALLED) if name in old.metadata}
     parent = None if old.parent is None or get_recorded(store, bank, old.parent) is None else old.parent

@@ -32,7 +32,7 @@ MAX_DEPTH = 3  # relations in a subject: "Nora's sister's friend's cat"
 PET_ATTRIBUTES = frozenset(("kind", "breed", "colour"))
 
 FindSpeaker = Callable[[int], str | None]
-"""Returns the speaker of the line with a number; None if there is none."""
+"""Returns the speaker of the line with a number; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +370,7 @@ class _Clusters:
         kind: EntityKind = "person",
         relation: tuple[_Cluster, str] | None = None,
     ) -> _Cluster:
-        """Return the cluster of a name; a new one if there is none.
+        """Return the cluster of a name; a new one if no cluster has it.
 
         Of several, it is the one in the same line, else that of the speaker or one of the speaker's relatives, else the
         one that was mentioned last.

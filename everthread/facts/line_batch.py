@@ -78,8 +78,8 @@ class LineBatch:
     def _choose_lines(self, excluded: Collection[int], copies: Collection[int] = ()) -> tuple[list[Line], list[Line]]:
         """Return the readable lines outside role plays, and the lines before and between them, for context.
 
-        A bot's lines are context: they ask what people answer. Those before are, so that a pronoun means the same
-        wherever a batch begins, which depends on when facts are asked for.
+        A bot's lines are context, because people answer its questions, and so are the lines before: a pronoun means the
+        same wherever a batch begins, which depends on when facts are asked for.
         """
         first_seq = self.lines[0].seq
         before = list(self.store.get(self.bank, range(max(first_seq - MAX_PLAYED_LINES, 1), first_seq)))

@@ -156,7 +156,7 @@ def test_speakers_who_are_not_related_have_relatives_and_pets_of_their_own() -> 
     assert [entity.name for entity in entities.find("Mia")] == ["Mia (Ben's sister)", "Mia (Emma's sister)"]
     assert [entity.name for entity in entities.find("Rex")] == ["Rex (Ben's pet)", "Rex (Emma's pet)"]
     assert "Mia (Ben's sister)" in subjects(entities)
-    assert len(Entities(said).find("Mia")) == 1  # of people of whom it isn't known whether they have spoken
+    assert len(Entities(said).find("Mia")) == 1  # of people who may never have spoken
 
 
 def test_a_name_of_several_is_that_of_the_speakers_own_relative() -> None:

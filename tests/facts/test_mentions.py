@@ -29,7 +29,7 @@ def test_what_someone_is_is_no_other_one() -> None:
 
 
 def read_group(*said: tuple[str, str]) -> list[tuple[str, str]]:
-    """Return whom statements are about and their values, read in lines of several people."""
+    """Return the subjects and values of statements that are read in lines of several people."""
     said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
     lines = [Line(seq, "s", "user", speaker, text, said_at) for seq, (speaker, text) in enumerate(said, 1)]
     return [(each.subject, each.value) for each in read_statements(lines)]
