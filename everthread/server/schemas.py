@@ -456,6 +456,12 @@ class ForgetLinesBody(RequestBody):
         return [seq for first, last in self.seqs for seq in range(first, last + 1)]
 
 
+class LineTextBody(RequestBody):
+    """A new text of a line; an empty one for a line that has metadata from its source."""
+
+    text: str
+
+
 class TextBody(RequestBody):
     """A new text."""
 

@@ -35,13 +35,13 @@ from everthread.server.schemas import (
     ForgetLinesBody,
     ItemList,
     LinesBody,
+    LineTextBody,
     LineView,
     ObserveBody,
     Page,
     PathSeq,
     ReceiptView,
     ReplyPromptView,
-    TextBody,
     build_lines,
 )
 from everthread.stores.conditions import parse_condition_text
@@ -126,7 +126,8 @@ def _list_seqs(lines: Sequence[Line]) -> list[int]:
 def _get_lines(memory: Memory, seqs: Sequence[int]) -> list[Line]:
     """Return lines by their numbers, in this order, including retracted ones."""
     by_seq: dict[int, Line] = {}
-    for line in memory.lines(after=min(seqs) - 1, limit=max(seqs) - min(seqs) + 1, include_retracted=True):
+    limit = max(seqs) - min(seqs) + 1
+    for line in memory.lines(after=min(seqs) - 1, limit=limit, include_retracted=True, include_wordless=True):
         if line.seq > max(seqs):
             break
         by_seq[line.seq] = line
@@ -219,7 +220,7 @@ def _read_evidence(request: Request, memory: Memory, seq: int) -> Evidence:
 
 
 @router.patch("/{seq}", response_model=LineView)
-def correct(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq, body: TextBody) -> Line:
+def correct(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq, body: LineTextBody) -> Line:
     """Replace the text of a line. The old line is retracted; the new one has its own number, and the speaker, session
     and time of the old one."""
 

@@ -214,6 +214,23 @@ def test_a_corrected_line_keeps_its_key_and_a_retracted_one_releases_it(api: Tes
     assert (again["seq"], again["key"], again["text"]) == (3, "k", "Mia lives in Porto.")
 
 
+def test_a_line_without_words_is_stored_and_corrected_once_by_a_repeated_request(api: TestClient) -> None:
+    picture = {"text": "", "metadata": {"image": "cat.png"}}
+
+    def send_twice(method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        header = {"Idempotency-Key": f"{method}-{path}"}
+        first, again = (api.request(method, path, json=body, headers=header).json() for _ in range(2))
+        assert first == again
+        return dict(first)
+
+    assert send_twice("POST", LINES, picture)["seq"] == 1
+    batch = send_twice("POST", f"{LINES}/batch", {"lines": [{"text": "How sweet!"}, picture]})
+    assert [line["seq"] for line in batch["items"]] == [2, 3]
+    for seq, text in enumerate(("My cat", ""), 3):
+        line = send_twice("PATCH", f"{LINES}/{seq}", {"text": text})
+        assert (line["seq"], line["text"], line["metadata"]["image"]) == (seq + 1, text, "cat.png")
+
+
 def test_several_lines_are_forgotten_at_once_and_missing_ones_skipped(api: TestClient) -> None:
     api.post(f"{LINES}/batch", json={"lines": [{"text": f"I saw {n} gulls."} for n in range(6)]})
     receipt = api.post(f"{LINES}/forget", json={"seqs": [[1, 3], [5, 5], [90, 99]]}).json()
