@@ -73,6 +73,10 @@ _NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["
 _SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capitalised word inside a sentence
+_MENTION = r"(?:<@[!&]?\w++>|(?<![\w.])@(?P<name>\w[\w.-]*+))"  # as in groups; often by a number
+_ADDRESS = re.compile(rf"\A\s*+{_MENTION}[\s,:]*+")
+_ADDRESS_AT_END = re.compile(rf"(?<=[,.!?])\s*+{_MENTION}\s*+([.!?]*)\s*+\Z")
+_MENTION_ANYWHERE = re.compile(_MENTION)
 _LOWER_CASE_WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
@@ -151,7 +155,7 @@ def parse_query(
         learned: speakers by other, folded names, which the query contains (`learned_names`).
     """
     text = text[:MAX_QUERY_CHARS]
-    messages = split_messages(text, speakers)
+    messages = split_messages(remove_mentions(text, speakers), speakers)
     question = messages[-1]
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
@@ -185,6 +189,26 @@ def parse_query(
         is_broad=language == ENGLISH and _BROAD.search(folded) is not None,
         occasion=find_occasion(named.timeless, language) if is_question(question) else None,
     )
+
+
+def remove_mentions(text: str, speakers: Sequence[str]) -> str:
+    """Remove the mention of one who is asked, such as a bot, from the beginning or end of a query in a group.
+
+    Of other mentions, and of those of speakers, the name alone remains. A query of mentions is returned unchanged.
+    """
+    if "@" not in text:
+        return text
+    rest = text
+    while (match := _ADDRESS.match(rest)) is not None and not _names_speaker(match, speakers):
+        rest = rest[match.end() :]
+    if (match := _ADDRESS_AT_END.search(rest)) is not None and not _names_speaker(match, speakers):
+        rest = rest[: match.start()].rstrip(",") + match[2]
+    rest = _MENTION_ANYWHERE.sub(lambda match: match["name"] or " ", rest)
+    return rest if split_words(rest) else text
+
+
+def _names_speaker(mention: re.Match[str], speakers: Sequence[str]) -> bool:
+    return bool(mention["name"]) and bool(find_mentioned_speakers(normalize(mention["name"]), speakers))
 
 
 def strip_framing(question: str) -> str:

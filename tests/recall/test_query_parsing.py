@@ -18,6 +18,7 @@ from everthread.recall.query_parsing import (
     is_topicless,
     message_share,
     parse_query,
+    remove_mentions,
     split_messages,
     strip_framing,
 )
@@ -95,6 +96,34 @@ def test_of_speakers_with_one_first_name_those_named_in_full_are_meant(
 ) -> None:
     parsed = parse_query(question, ("Anna Keller", "Anna M.", "Anna", "Ben"), NOW)
     assert (parsed.mentioned_speakers, parsed.asked_speakers) == (mentioned, asked)
+
+
+@pytest.mark.parametrize(
+    ("query", "rest"),
+    [
+        ("@Guide where does Ann live?", "where does Ann live?"),
+        ("@guide-bot, where does Ann live?", "where does Ann live?"),
+        ("<@!42> @other_bot: where does Ann live?", "where does Ann live?"),
+        ("Where does Ann live, @Guide?", "Where does Ann live?"),
+        ("Where does Ann live? @Guide", "Where does Ann live?"),
+        ("What did @ann say to @bob?", "What did ann say to bob?"),
+        ("@Ann where do you live?", "Ann where do you live?"),
+        ("What do you know about @stranger?", "What do you know about stranger?"),
+        ("Who is <@42>?", "Who is  ?"),
+        ("Was it a@example.org?", "Was it a@example.org?"),
+        ("@Guide", "@Guide"),
+        ("<@42>", "<@42>"),
+    ],
+)
+def test_the_mention_of_who_is_asked_is_left_out(query: str, rest: str) -> None:
+    assert remove_mentions(query, FRIENDS) == rest
+    assert parse_query(query, FRIENDS, NOW).terms == parse_query(rest, FRIENDS, NOW).terms
+
+
+def test_a_question_to_a_bot_is_embedded_like_one_without_a_mention() -> None:
+    plain, asked = (parse(query, FRIENDS) for query in ("Where does Ann live?", "@Guide Where does Ann live?"))
+    assert asked.embedding_text == plain.embedding_text
+    assert asked.mentioned_speakers == {"Ann"}
 
 
 def test_a_blank_speaker_is_never_mentioned() -> None:
