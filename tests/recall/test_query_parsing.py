@@ -95,7 +95,8 @@ def test_of_speakers_with_one_first_name_those_named_in_full_are_meant(
     question: str, mentioned: set[str], asked: set[str]
 ) -> None:
     parsed = parse_query(question, ("Anna Keller", "Anna M.", "Anna", "Ben"), NOW)
-    assert (parsed.mentioned_speakers, parsed.asked_speakers) == (mentioned, asked)
+    assert parsed.mentioned_speakers == mentioned
+    assert parsed.asked_speakers == asked
 
 
 @pytest.mark.parametrize(
