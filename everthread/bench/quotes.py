@@ -19,7 +19,7 @@ from everthread.bench.first_facts import load_first_facts
 from everthread.bench.metrics import share
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.run import foreign_questions
-from everthread.chat.offline_answer import find_source, order_by_facts, select_memories
+from everthread.chat.offline_answer import find_source, order_by_facts, order_by_speaker, select_memories
 from everthread.chat.offline_reply import BUDGET_TOKENS, MIN_RELEVANCE
 from everthread.embedders.base import Embedder
 from everthread.facts.cache import FactIndex
@@ -151,7 +151,7 @@ def recall_for_quote(memory: Memory, question: str, facts: FactIndex, speaker: s
     if is_question(question):
         asked = Line(memory.store.corpus_stats(memory.bank).last_seq + 1, "", "user", speaker, question, moment)
         context = order_by_facts(context, asked, memory, facts, moment)
-    return select_memories(context, question)
+    return select_memories(order_by_speaker(context, question, memory.store.corpus_stats(memory.bank).names), question)
 
 
 def _build_first_banks() -> Iterator[_Bank]:

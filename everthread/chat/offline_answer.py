@@ -24,10 +24,10 @@ from everthread.facts.answering_lines import find_answering_lines
 from everthread.facts.asker import find_asker
 from everthread.facts.cache import MAX_KEPT_STATEMENTS, FactIndex
 from everthread.memory import Memory
-from everthread.recall.answer_order import order_by_answer
+from everthread.recall.answer_order import limit_relevance, order_by_answer
 from everthread.recall.context_packing import identify_source
 from everthread.recall.fact_context import describe_outdated
-from everthread.recall.query_parsing import parse_query
+from everthread.recall.query_parsing import find_quoted_speakers, parse_query
 from everthread.stores import recall_records
 from everthread.stores.base import Store
 from everthread.text.bot_questions import BotQuestion, find_bot_question
@@ -132,6 +132,26 @@ def order_by_facts(
     found = find_answering_lines(question.text, known, asker, moment, is_past=is_past)
     shown = replace(found, answering=tuple(seq for seq in found.answering if seq not in hidden))
     return order_by_answer(context, shown, memory.get)
+
+
+def order_by_speaker(context: Context, question: str, speakers: Sequence[str]) -> Context:
+    """Put the lines of those first whose own words a question asks for, and let those of others be in doubt.
+
+    Args:
+        context: the memories.
+        question: the question.
+        speakers: the names of the bank's speakers.
+    """
+    quoted = find_quoted_speakers(question, speakers)
+    if not quoted:
+        return context
+    own = [hit for hit in context.hits if _is_by(hit, quoted)]
+    others = [limit_relevance(hit) for hit in context.hits if not _is_by(hit, quoted)]
+    return replace(context, hits=(*own, *others))
+
+
+def _is_by(hit: Hit, speakers: Collection[str]) -> bool:
+    return hit.kind == "line" and hit.line.speaker in speakers
 
 
 def note_outdated(answer: OfflineAnswer, known: FactIndex, as_of: datetime | None = None) -> OfflineAnswer:

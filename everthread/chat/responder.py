@@ -307,7 +307,8 @@ class Responder:
             found = offline_answer.order_by_facts(
                 found, newest, self._memory, known, moment, is_past=self._recalls_as_of_now, hidden=hidden
             )
-        recalled = offline_answer.select_memories(found, heard)
+        speakers = self._memory.store.corpus_stats(self._memory.bank).names
+        recalled = offline_answer.select_memories(offline_answer.order_by_speaker(found, heard, speakers), heard)
         if newest is not None and offline_answer.asks_for_overview(newest, self._memory):
             listed = offline_answer.list_recalled(recalled)
             if listed.facts:

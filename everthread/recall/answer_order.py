@@ -46,7 +46,7 @@ def _answer(context: Context, lines: AnsweringLines, answer: Hit | None) -> Cont
     hits = [_lower(hit, lines) for hit in context.hits if answer is None or hit.source != answer.source]
     hits.sort(key=lambda hit: _is_misleading(hit, lines))
     if answer is None:
-        return replace(context, hits=tuple(hits if lines.answering else map(_limit_relevance, hits)))
+        return replace(context, hits=tuple(hits if lines.answering else map(limit_relevance, hits)))
     relevance = max(answer.relevance, ANSWER_RELEVANCE)
     sources = context.sources if answer.source in context.sources else (*context.sources, answer.source)
     return replace(
@@ -69,7 +69,8 @@ def _lower(hit: Hit, lines: AnsweringLines) -> Hit:
     return replace(hit, relevance=MISLEADING_SHARE * hit.relevance) if _is_misleading(hit, lines) else hit
 
 
-def _limit_relevance(hit: Hit) -> Hit:
+def limit_relevance(hit: Hit) -> Hit:
+    """Return a hit that is in doubt: with a relevance with which no memory is stated."""
     return replace(hit, relevance=min(hit.relevance, UNKNOWN_RELEVANCE))
 
 

@@ -54,7 +54,8 @@ _OPENING = re.compile(
 _INTERJECTIONS = re.compile(rf"\A\s*+(?:{_INTERJECTION}[\s,.:;!?–—]+)+", re.IGNORECASE)
 _ENDING = re.compile(rf"[,.;?–—-]\s*(?:{'|'.join(_WORDS['endings'])})[\s?.!]*$", re.IGNORECASE)
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
-_OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
+_VERBS = "|".join(_WORDS["speech_verbs"] + _WORDS["doing_verbs"])
+_OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["doing_verbs"] + _WORDS["conversation_words"])
 _TOPICLESS_WORDS = (
     (_OVERVIEW_WORDS | STOP_WORDS | SMALL_TALK).union(_WORDS["filler_words"]).difference(_WORDS["modal_verbs"])
 )
@@ -358,9 +359,16 @@ def is_topicless(timeless: str, mentioned: Iterable[str], language: str = ENGLIS
     return not overview.isdisjoint(words) and topicless.issuperset(words)
 
 
-def is_quoted(name: str, timeless: str) -> bool:
+def find_quoted_speakers(question: str, speakers: Sequence[str]) -> frozenset[str]:
+    """Return the speakers whose own words a question asks for ("What did Nora say about the trip?")."""
+    folded = normalize(remove_mentions(question, speakers))
+    mentioned = find_mentioned_speakers(folded, speakers)
+    return frozenset(name for name in mentioned if is_quoted(name, folded, _SPEECH_VERBS))
+
+
+def is_quoted(name: str, timeless: str, verbs: str = _VERBS) -> bool:
     """Return whether a question asks what this speaker said: "What did Nora tell me?", not "What did I tell Nora?"."""
-    speaks = rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{_SPEECH_VERBS})\b"
+    speaks = rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{verbs})\b"
     return re.search(speaks, timeless) is not None
 
 

@@ -16,6 +16,7 @@ from everthread.chat.offline_answer import (
     OfflineAnswer,
     choose_answer,
     find_source,
+    order_by_speaker,
     read_answers,
     select_memories,
 )
@@ -47,6 +48,24 @@ TEA = hit(1, "I like tea.", 0.6)
 
 
 # ------------------------------------------------------------------------------ choosing
+
+
+def said_by(speaker: str, seq: int, text: str, relevance: float) -> Hit:
+    found = replace(line(seq, text), speaker=speaker)
+    return Hit(found, 1.0, relevance, {}, (found,))
+
+
+def test_what_someone_said_is_answered_with_a_line_of_that_speaker() -> None:
+    ben, anna = said_by("Ben", 1, "For the trip I want a camper.", 0.8), said_by("Anna K.", 2, "I have exams.", 0.4)
+    speakers, question = ("Ben", "Anna K.", "Emma"), replace(line(9, "?"), text="What did Anna say about the trip?")
+    found = context(ben, anna)
+    answer = choose_answer(order_by_speaker(found, question.text, speakers), question, incognito=False)
+    assert (answer.source, answer.is_sure) == (anna.line, True)
+    without = order_by_speaker(context(ben), question.text, speakers)
+    assert (choose_answer(without, question, incognito=False).source, without.hits[0].relevance) == (ben.line, 0.25)
+    assert not choose_answer(without, question, incognito=False).is_sure
+    for other in ("What about the trip?", "What did Anna do on the trip?", "What did I tell Anna about the trip?"):
+        assert order_by_speaker(found, other, speakers) == found
 
 
 @pytest.mark.parametrize(

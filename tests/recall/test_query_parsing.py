@@ -14,6 +14,7 @@ from everthread.recall.query_parsing import (
     build_embedding_text,
     find_mentioned_speakers,
     find_names,
+    find_quoted_speakers,
     is_quoted,
     is_topicless,
     message_share,
@@ -125,6 +126,20 @@ def test_a_question_to_a_bot_is_embedded_like_one_without_a_mention() -> None:
     plain, asked = (parse(query, FRIENDS) for query in ("Where does Ann live?", "@Guide Where does Ann live?"))
     assert asked.embedding_text == plain.embedding_text
     assert asked.mentioned_speakers == {"Ann"}
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What did Ann say about the trip?", {"Ann"}),
+        ("@Guide what has @ann told us about it", {"Ann"}),
+        ("what Bob Miller wrote to Ann", {"Bob Miller"}),
+        ("What did Ann do on the trip?", set()),
+        ("What did I tell Ann?", set()),
+    ],
+)
+def test_a_question_may_ask_for_the_words_of_a_speaker(question: str, quoted: set[str]) -> None:
+    assert find_quoted_speakers(question, FRIENDS) == quoted
 
 
 def test_a_blank_speaker_is_never_mentioned() -> None:
