@@ -23,13 +23,16 @@ recipe update its units.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from everthread.bank import kept_backups, validation
-from everthread.bank.line_versions import find_versions, read_recorded
+from everthread.bank.line_versions import find_newer_versions, find_versions, read_recorded, read_versions
 from everthread.bank.sharing import stop_sharing
-from everthread.errors import BadQuery
+from everthread.errors import BadQuery, NotFound
+from everthread.stores.arrays import to_ranges
 from everthread.stores.base import Scope, ScopeName, Store
 from everthread.types import Filter, Line, Receipt, now
 
@@ -83,8 +86,29 @@ def forget(store: Store, bank: str, scope: Scope, name: ScopeName) -> Receipt:
     Raises:
         NotFound: the bank has nothing of this name.
     """
+    if name is not None and not isinstance(name, str):
+        return _forget_lines(store, bank, name)
     if scope == "bank":
         stop_sharing(store, bank)
-    if name is not None and not isinstance(name, str):
-        name = find_versions(store, bank, name)
     return kept_backups.forget(store, bank, scope, name, now())
+
+
+def _forget_lines(store: Store, bank: str, seqs: Collection[int]) -> Receipt:
+    """Delete lines with all of their versions, also those that others store meanwhile.
+
+    Once a line is deleted, it can't be corrected any more.
+    """
+    last_seq = store.corpus_stats(bank).last_seq
+    versions = read_versions(store, bank, seqs)
+    receipt = kept_backups.forget(store, bank, "line", sorted({*seqs, *versions}), now())
+    while store.exists(bank) and (newer := find_newer_versions(store, bank, versions, last_seq)):
+        versions |= newer
+        with suppress(NotFound):  # deleted by others
+            receipt = _join(receipt, kept_backups.forget(store, bank, "line", sorted(newer), now()))
+    return receipt
+
+
+def _join(receipt: Receipt, later: Receipt) -> Receipt:
+    """Return one receipt of two deletions."""
+    seqs = sorted(seq for first, last in (*receipt.seqs, *later.seqs) for seq in range(first, last + 1))
+    return replace(later, seqs=to_ranges(seqs), lines=receipt.lines + later.lines)

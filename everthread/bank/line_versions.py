@@ -26,7 +26,28 @@ def find_versions(store: LineStore, bank: str, seqs: Collection[int]) -> list[in
 
     However many lines there are, their sessions are read once, and again as long as that finds other versions.
     """
-    return sorted({*seqs, *_read_versions(store, bank, read_recorded(store, bank, seqs))})
+    return sorted({*seqs, *read_versions(store, bank, seqs)})
+
+
+def read_versions(store: LineStore, bank: str, seqs: Collection[int]) -> dict[int, Line]:
+    """Return all versions of lines by number, as `find_versions` does; forgotten ones are left out."""
+    return _read_versions(store, bank, read_recorded(store, bank, seqs))
+
+
+def find_newer_versions(store: LineStore, bank: str, versions: Mapping[int, Line], after: int) -> dict[int, Line]:
+    """Return the other versions of lines among those after a number, by number.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        versions: versions as they were read; they may have been forgotten since.
+        after: the number.
+    """
+    known, found = dict(versions), dict[int, Line]()
+    for line in store.lines(bank, after=after, include_retracted=True, include_wordless=True):
+        if line.seq not in known and any(_links_to(line, name, known) for name in LINKS):
+            known[line.seq] = found[line.seq] = line
+    return found
 
 
 def group_versions(store: LineStore, bank: str, lines: Sequence[Line]) -> dict[int, list[Line]]:
