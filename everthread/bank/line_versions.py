@@ -1,12 +1,14 @@
 """Finds the versions of lines.
 
 Returning to a discarded branch stores copies of its lines under new numbers; a correction, and a line that replaces
-another under its key, are new lines. Each names an earlier line in its metadata.
+another under its key, are new lines. Each names an earlier line in its metadata: a correction names the first version,
+which may be missing in a bank that was imported without its retracted lines, or have another number there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from everthread.bank.line_validation import replace_unstorable
 from everthread.common.keys import META_CORRECTS, META_REPEATS, META_REPLACES
@@ -15,6 +17,8 @@ from everthread.stores.base import LineStore
 from everthread.types import AnyOf, Comparison, Filter, Line
 
 LINKS = (META_REPEATS, META_CORRECTS, META_REPLACES)  # names in the metadata of a line: the number of an earlier one
+
+_CorrectionKey = tuple[int, str, str, datetime]
 
 
 def find_versions(store: LineStore, bank: str, seqs: Collection[int]) -> list[int]:
@@ -43,11 +47,8 @@ def find_newer_versions(store: LineStore, bank: str, versions: Mapping[int, Line
         versions: versions as they were read; they may have been forgotten since.
         after: the number.
     """
-    known, found = dict(versions), dict[int, Line]()
-    for line in store.lines(bank, after=after, include_retracted=True, include_wordless=True):
-        if line.seq not in known and any(_links_to(line, name, known) for name in LINKS):
-            known[line.seq] = found[line.seq] = line
-    return found
+    lines = store.lines(bank, after=after, include_retracted=True, include_wordless=True)
+    return {line.seq: line for line in _select_versions(lines, versions)}
 
 
 def group_versions(store: LineStore, bank: str, lines: Sequence[Line]) -> dict[int, list[Line]]:
@@ -65,6 +66,10 @@ def group_versions(store: LineStore, bank: str, lines: Sequence[Line]) -> dict[i
             earlier = versions.get(_linked_seq(line, name))
             if earlier is not None and _is_version(line, earlier, name):
                 _join_groups(groups, line.seq, earlier.seq)
+    first: dict[_CorrectionKey, int] = {}
+    for line in versions.values():
+        if (key := _correction_key(line)) is not None:
+            _join_groups(groups, line.seq, first.setdefault(key, line.seq))
     return groups
 
 
@@ -124,18 +129,35 @@ def _find_later(store: LineStore, bank: str, versions: Mapping[int, Line]) -> li
     anywhere = any(line.retracted_at and line.key is None and seq not in replaced for seq, line in versions.items())
     has_link = AnyOf(tuple(Comparison(f"metadata.{name}", "exists") for name in LINKS))
     sessions = None if anywhere else tuple({line.session for line in versions.values()})
-    known, found = dict(versions), []
-    for line in store.lines(
-        bank,
-        Filter(session=sessions, condition=has_link),
-        after=min(known),
-        include_retracted=True,
-        include_wordless=True,
-    ):
-        if line.seq not in known and any(_links_to(line, name, known) for name in LINKS):
+    first = min(map(_first_seq, versions.values()))
+    where = Filter(session=sessions, condition=has_link)
+    lines = store.lines(bank, where, after=first, include_retracted=True, include_wordless=True)
+    return list(_select_versions(lines, versions))
+
+
+def _select_versions(lines: Iterable[Line], versions: Mapping[int, Line]) -> Iterator[Line]:
+    """Yield those of some lines, ascending, that are further versions of the lines with these versions."""
+    known = dict(versions)
+    keys = {_correction_key(line) for line in known.values()} - {None}
+    for line in lines:
+        is_linked = any(_links_to(line, name, known) for name in LINKS) or _correction_key(line) in keys
+        if line.seq not in known and is_linked:
             known[line.seq] = line
-            found.append(line)
-    return found
+            keys |= {_correction_key(line)} - {None}
+            yield line
+
+
+def _correction_key(line: Line) -> _CorrectionKey | None:
+    """Return what all corrections of a line have in common, also if it is in another bank."""
+    number = line.metadata.get(META_CORRECTS)
+    return (number, line.session, line.speaker, line.said_at) if type(number) is int else None
+
+
+def _first_seq(line: Line) -> int:
+    """Return the least number that a version of a line may have; 0 if it names a line of another bank."""
+    if _correction_key(line) is None:
+        return line.seq
+    return _linked_seq(line, META_CORRECTS)
 
 
 def _links_to(line: Line, name: str, known: Mapping[int, Line]) -> bool:

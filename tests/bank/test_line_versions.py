@@ -39,6 +39,21 @@ def test_a_repeats_number_of_another_bank_links_no_lines(memory: Memory) -> None
     assert [find_versions(memory.store, memory.bank, [seq]) for seq in range(1, 5)] == [[1], [2], [3], [4]]
 
 
+@pytest.mark.parametrize("number", [1, 2, 99])  # forgotten, of another line, and of another bank
+def test_corrections_of_a_line_that_the_bank_lacks_are_versions_of_each_other(memory: Memory, number: int) -> None:
+    for speaker, text in (("Ann", "one"), ("Ben", "other"), ("Ann", "two")):
+        metadata = {META_CORRECTS: number} if text == "two" else {}
+        memory.observe(text, speaker=speaker, said_at=NOON, session="t" if text == "one" else "s", metadata=metadata)
+    memory.forget(seq=1)
+    third = memory.correct(3, "three")
+    memory.observe("three", speaker="Ann", said_at=NOON, session="t", metadata={META_CORRECTS: number})
+    assert (
+        find_versions(memory.store, memory.bank, [3]) == find_versions(memory.store, memory.bank, [third.seq]) == [3, 4]
+    )
+    assert memory.forget(seq=third.seq).seqs == ((3, 4),)
+    assert [line.text for line in memory.lines(include_retracted=True)] == ["other", "three"]
+
+
 def test_forgetting_a_line_forgets_its_copies(memory: Memory, tmp_path: Path) -> None:
     conversation = Conversation(memory, "s")
     for text in ("one", "My cat is called Zebulon."):
