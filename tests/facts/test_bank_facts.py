@@ -94,8 +94,8 @@ def test_facts_of_people_in_a_group_are_not_mixed(memory: Memory) -> None:
 
 def test_an_answer_to_a_bots_question_is_a_fact(memory: Memory) -> None:
     memory.statement_reader = rules.read_statements
-    for number, (role, text) in enumerate((("assistant", "Any allergies?"), ("user", "Peanuts."))):
-        memory.observe(text, role=role, speaker=role, said_at=BEGUN + timedelta(minutes=number), session="s")
+    memory.observe("Any allergies?", role="assistant", said_at=BEGUN, session="s")
+    memory.observe("Peanuts.", speaker="user", said_at=BEGUN + timedelta(minutes=1), session="s")
     assert [(fact.attribute, fact.value, fact.seqs) for fact in memory.facts()] == [("allergy", "Peanuts", (2,))]
     memory.observe("Where do you work?", role="assistant", said_at=BEGUN + timedelta(minutes=3), session="s")
     assert len(memory.facts()) == 1  # the question is read before its answer

@@ -133,8 +133,10 @@ def test_a_line_of_like_form_about_its_speaker_states_what_it_says(text: str, st
 
 def test_a_row_that_begins_with_the_name_of_another_speaker_is_not_the_speakers_own() -> None:
     said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
-    said = (("kayaker42", "Morning"), ("Kim", "kayaker42: live in Rome, work at Tesco"), ("李雷", "早"))
-    said += (("Kim", "李雷：我住在北京"), ("Kim", "Mia: 5\nLeo: 3"), ("Kim", "I live in Hull"))
+    said = (
+        *(("kayaker42", "Morning"), ("Kim", "kayaker42: live in Rome, work at Tesco"), ("李雷", "早")),
+        *(("Kim", "李雷：我住在北京"), ("Kim", "Mia: 5\nLeo: 3"), ("Kim", "I live in Hull")),
+    )
     lines = [Line(seq, "s", "user", speaker, text, said_at) for seq, (speaker, text) in enumerate(said, 1)]
     assert [(each.subject, each.value) for each in read_statements(lines)] == [("Kim", "Hull")]
 
