@@ -28,7 +28,7 @@ from everthread.server.proxy import memory_block, message_text, question_templat
 from everthread.server.sms import segments
 from everthread.server.sms.channel import SMS
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
-from everthread.text.address import asks_another
+from everthread.text.address import is_addressed
 from everthread.text.arithmetic import is_sum
 from everthread.text.indentation import indent
 from everthread.text.mention import find_mention
@@ -155,7 +155,7 @@ WRAPPED: dict[str, Callable[[str], object]] = {
     "read_statements": lambda text: read_statements([line(text)]),
     "is_topicless": lambda text: query_parsing.is_topicless(text, ["Nora"]),
     "is_quoted": lambda text: query_parsing.is_quoted("Nora", text),
-    "asks_another": lambda text: asks_another(text, "Nora", ["Ann Lee"]),
+    "is_addressed": lambda text: is_addressed(text, "Nora", ["Ann Lee"]),
     "remove_mentions": lambda text: query_parsing.remove_mentions(text, ["Nora"]),
     "find_mentioned_speakers": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),
     "find_relative_times": lambda text: time_expressions.find_relative_times(text, NOW),

@@ -11,7 +11,7 @@ from everthread.facts.attributes import KIN, POSSESSIVE
 from everthread.facts.grammar import Gender, Grammar
 from everthread.facts.name_words import is_chinese_word, is_other_name
 from everthread.facts.referents import Names, Referent
-from everthread.text.address import asks_another
+from everthread.text.address import is_addressed
 from everthread.text.english_words import is_common, is_listed_name, is_word
 from everthread.text.questions import is_question
 from everthread.text.sentences import split_sentences
@@ -474,12 +474,20 @@ class Mentions:
         return "" if self.answers_for_another() else self.find_question()
 
     def answers_for_another(self) -> bool:
-        """Return whether the line before asks another person of a group something: "@Anna what's your job?"."""
+        """Return whether the line before asks another person of a group something: "@Anna what's your job?".
+
+        A bot that names no one asks the person who spoke before.
+        """
         last = self._find_line_before()
         if last is None or not self.find_question():
             return False
         others = self.names.speakers - {self.line.speaker, last.line.speaker}
-        return asks_another(last.line.text, self.line.speaker, others)
+        is_own = is_addressed(last.line.text, self.line.speaker, others)
+        if is_own is None and last.line.role != "user":
+            people = (each.line for each in reversed(self.before) if each.line.role == "user")
+            person = next((line for line in people if line.seq < last.line.seq), self.line)
+            is_own = person.session != self.line.session or person.speaker == self.line.speaker
+        return is_own is False
 
     def _find_line_before(self) -> Mentions | None:
         """Return the last sentence of the line before."""

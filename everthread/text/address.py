@@ -25,20 +25,20 @@ def remove_address(question: str) -> str:
     return rest[: after.start()] + rest[after.end() :]
 
 
-def asks_another(question: str, name: str, others: Iterable[str]) -> bool:
-    """Return whether a question in a group is for another than the one with a name.
+def is_addressed(question: str, name: str, others: Iterable[str]) -> bool | None:
+    """Return whether a question in a group is for the one with a name; None if it names no one.
 
     Args:
         question: the question, with what is said before it.
         name: the name.
         others: the names of the others, except of the one who asks.
     """
-    mentions = {fold(mention[1] or mention[2]).strip(".-") for mention in _MENTION.finditer(question)} - _ALL
-    own = _list_forms(name)
+    mentions = {fold(mention[1] or mention[2]).strip(".-") for mention in _MENTION.finditer(question)}
     words = set(_WORD.findall(question))
-    if mentions & own or words & set(_WORD.findall(name)):
-        return False
-    return bool(mentions) or any(first[0] in words for each in others if (first := _WORD.findall(each)))
+    if mentions & (_ALL | _list_forms(name)) or words & set(_WORD.findall(name)):
+        return True
+    is_for_other = mentions or any(first[0] in words for each in others if (first := _WORD.findall(each)))
+    return False if is_for_other else None
 
 
 def _list_forms(name: str) -> set[str]:

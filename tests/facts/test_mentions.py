@@ -29,9 +29,12 @@ def test_what_someone_is_is_no_other_one() -> None:
 
 
 def read_group(*said: tuple[str, str]) -> list[tuple[str, str]]:
-    """Return the subjects and values of statements that are read in lines of several people."""
+    """Return the subjects and values of statements that are read in lines of several people and a bot, Guide."""
     said_at = datetime(2025, 3, 3, 12, tzinfo=UTC)
-    lines = [Line(seq, "s", "user", speaker, text, said_at) for seq, (speaker, text) in enumerate(said, 1)]
+    lines = [
+        Line(seq, "s", "assistant" if speaker == "Guide" else "user", speaker, text, said_at)
+        for seq, (speaker, text) in enumerate(said, 1)
+    ]
     return [(each.subject, each.value) for each in read_statements(lines)]
 
 
@@ -62,3 +65,16 @@ def test_the_one_who_is_asked_in_a_group_answers(question: str) -> None:
 
 def test_who_asks_a_group_does_not_answer() -> None:
     assert read_group(("Emma", "What's your job?"), ("Emma", "Baker.")) == []
+
+
+def test_a_bot_asks_the_person_who_spoke_before_or_the_one_that_it_names() -> None:
+    said = ("Anna Keller", "hi"), ("Ben", "What can I have for lunch?")
+    assert read_group(*said, ("Guide", "Any allergies?"), ("Ben", "Peanuts.")) == [("Ben", "Peanuts")]
+    assert read_group(*said, ("Guide", "Any allergies?"), ("Anna Keller", "Peanuts.")) == []
+    assert read_group(*said, ("Guide", "Anna, any allergies?"), ("Anna Keller", "Peanuts.")) == [
+        ("Anna Keller", "Peanuts")
+    ]
+    assert read_group(*said, ("Guide", "@all Any allergies?"), ("Anna Keller", "Peanuts.")) == [
+        ("Anna Keller", "Peanuts")
+    ]
+    assert read_group(("Guide", "Any allergies?"), ("Ben", "Peanuts.")) == [("Ben", "Peanuts")]
