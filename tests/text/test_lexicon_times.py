@@ -12,6 +12,9 @@ BEFORE_YESTERDAY = Span(datetime(2024, 3, 12), datetime(2024, 3, 13))
 TODAY = Span(datetime(2024, 3, 14), datetime(2024, 3, 15))
 THIS_WEEK = Span(datetime(2024, 3, 11), datetime(2024, 3, 18))
 LAST_WEEK = Span(datetime(2024, 3, 4), datetime(2024, 3, 11))
+WEEK_AGO = Span(datetime(2024, 3, 4), datetime(2024, 3, 11))
+YEAR_AGO = Span(datetime(2022, 9, 14), datetime(2023, 9, 14))
+TWENTY_YEARS_AGO = Span(datetime(2003, 9, 14), datetime(2004, 9, 13))
 LAST_MONTH = Span(datetime(2024, 2, 1), datetime(2024, 3, 1))
 LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
 
@@ -50,6 +53,10 @@ LAST_YEAR = Span(datetime(2023, 1, 1), datetime(2024, 1, 1))
         ("ja", "昨日何を食べたっけ", YESTERDAY, "何を食べたっけ"),
         ("ko", "저번 주에 뭐 먹었지", LAST_WEEK, "뭐 먹었지"),
         ("ko", "2일 전에 뭐 먹었어?", BEFORE_YESTERDAY, "뭐 먹었어?"),
+        ("ru", "Что было год назад?", YEAR_AGO, "что было ?"),
+        ("ru", "Что было один год назад?", YEAR_AGO, "что было ?"),
+        ("pt", "O que comprei faz uma semana?", WEEK_AGO, "o que comprei ?"),
+        ("ja", "二十年前にどこに住んでいた？", TWENTY_YEARS_AGO, "にどこに住んでいた?"),
     ],
 )
 def test_relative_times_of_a_question_are_spans_in_the_past(
@@ -71,6 +78,20 @@ def test_relative_times_of_a_question_are_spans_in_the_past(
         ("zh", "上上周谁来了？"),
         ("zh", "晚上周日谁来？"),
         ("zh", "登上月球？"),
+        # a number of which only the end is known
+        ("ru", "Где я жил двадцать лет назад?"),
+        ("ru", "Где я жил двадцать два года назад?"),
+        ("ru", "Что было двадцать один год назад?"),
+        ("ru", "Что было много лет назад?"),
+        ("ja", "四十二年前はどこ？"),
+        ("ko", "오십이 년 전에 어디 살았지?"),
+        ("pt", "Onde morei vinte e dois anos atrás?"),
+        # words that look like a number, dates, and birthdays
+        ("ja", "五月三日前に何をした？"),
+        ("ko", "세일 전에 뭐 샀지?"),
+        ("ko", "회사 일 전에 뭐 했지?"),
+        ("ko", "이 일 전에 무슨 일을 했지?"),
+        ("pt", "Quem faz dois anos?"),
     ],
 )
 def test_statements_and_questions_without_such_words_have_no_times(language: str, text: str) -> None:
