@@ -42,6 +42,8 @@ def test_small_talk_is_known_in_every_language(text: str) -> None:
             "ахах кот упал",
             "kkkk perdi o ônibus",
             "Son, see me",
+            "Je suis Ben",
+            "Eu sou o Jesus",
         ),
     ],
 )
