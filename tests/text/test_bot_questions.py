@@ -53,6 +53,8 @@ def test_what_no_memory_answers_is_recognised(text: str, asked: BotQuestion) -> 
     "text",
     [
         "What's my name?",
+        "sei anni",
+        "Sei gatti?",
         "What is your opinion on my job?",
         "What day is the wedding?",
         "What time is it in the story that I told you?",
