@@ -31,6 +31,7 @@ Captain Nemo; good; thanks; ok; now; later; tomorrow; Good morning; buy; Are you
 Auf Wiedersehen sagte sie; Ich muss los und Brot kaufen; 再见是一首歌; 我明天去北京; 她说再见; adiós es una canción
 Le dije adiós a mi madre; Gracias; bis morgen habe ich Zeit; Time to go shopping; I should go to sleep earlier
 Je vais dormir chez Léa; vou dormir na casa da avó; ci sentiamo spesso con Anna; ik ga slapen bij oma; 안녕이라고 했어
+안녕; 안녕 친구야; Fui; já vou; Je pars demain; Пойду
 """.replace("\n", ";")
 
 TALK_WITH_FAREWELL = """
@@ -41,7 +42,7 @@ Ich muss noch einkaufen, tschüss!; 我要去上班了，再见！; Tengo mucho 
 TALK_WITHOUT_FAREWELL = """
 She said: bye; She said:bye; And then he said, "bye"; And then he said, 'bye'; And then he said, ‘bye’
 他昨天说「拜拜」; My boss wants me in Madrid. I have to go.; My name, Jonas
-I bought milk, bread, and then bye the way some tea; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
+I bought milk, bread, and then bye the way some tea; 病院に行けなかった、また今度; Ele não veio ontem, falou; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
 """.replace("\n", ";")
 
 
