@@ -12,6 +12,7 @@ STATED = {
     "我住在 New York ，冬天冷死了": "Kim | home | New York",
     "我住在 LONDON": "Kim | home | LONDON",
     "我妹妹 Mia 住在 Porto": "Kim | sister | Mia; Mia | home | Porto",
+    "我朋友 Anna Smith 住在 Paris": "Kim | friend | Anna Smith; Anna Smith | home | Paris",
     "去年从老家县城搬到苏州了，跟女儿住": "Kim | home | 苏州",
     "来深圳第五年了，还是没车没房": "Kim | home | 深圳",
     "北漂第七年，住天通苑，早高峰懂的都懂": "Kim | home | 天通苑",
