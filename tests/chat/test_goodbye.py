@@ -42,7 +42,8 @@ Ich muss noch einkaufen, tschüss!; 我要去上班了，再见！; Tengo mucho 
 TALK_WITHOUT_FAREWELL = """
 She said: bye; She said:bye; And then he said, "bye"; And then he said, 'bye'; And then he said, ‘bye’
 他昨天说「拜拜」; My boss wants me in Madrid. I have to go.; My name, Jonas
-I bought milk, bread, and then bye the way some tea; 病院に行けなかった、また今度; Ele não veio ontem, falou; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
+I bought milk, bread, and then bye the way some tea; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
+病院に行けなかった、また今度; Ele não veio ontem, falou
 """.replace("\n", ";")
 
 
