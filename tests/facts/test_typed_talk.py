@@ -274,6 +274,8 @@ UNSTATED = [
     "She's doing her GCSEs. Her brother's doing law at Exeter.",
     "I work with Kowalski",
     "i work with Tesco on the project",
+    "I work with Oracle databases",
+    "i work with apple products",
     "today is my last day at work",
     "it was his last day at Boots",
     "she moved in with us in feb",
