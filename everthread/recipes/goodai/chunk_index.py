@@ -103,6 +103,7 @@ class _Change:
 
     removed_ids: list[int] = field(default_factory=list)
     new: list[NewUnit] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)  # that were read for it
     tail: list[Chunk] | None = None  # the chunks of the latest session that aren't full; None: unchanged
     is_partial: bool = False  # whether further changes must follow
 
@@ -214,6 +215,7 @@ class ChunkIndex:
         lines = self._read_lines(session, last, after=state.seq - 1)
         if not lines or lines[0].seq != state.seq:
             return False
+        change.lines += lines
         stream = self.config.stream(lines, state.at - state.before)
         change.removed_ids += state.tail
         self._write(change, self.config.chunks(stream, state.at), is_open)
@@ -244,7 +246,9 @@ class ChunkIndex:
         self, change: _Change, session: str, stored: Sequence[Chunk], first: int, last: int, is_open: bool
     ) -> list[Chunk]:
         """Cut all chunks of a session again, except for evicted ones; unchanged stored chunks stay."""
-        stream = self.config.stream(self._read_lines(session, last))
+        lines = self._read_lines(session, last)
+        change.lines += lines
+        stream = self.config.stream(lines)
         stored_by_key = {_equality_key(unit): unit for unit in stored}
         cut = [chunk for chunk in self.config.chunks(stream) if chunk.first_seq >= first]
         chunks = [stored_by_key.get(_equality_key(chunk), chunk) for chunk in cut]
@@ -365,8 +369,17 @@ class ChunkIndex:
             above = first + len(change.new) - 1
             return replace(self._with_tail(state, change, written), above=above).json()
 
+        sources = {seq for unit in units for seq in unit.sources}
         rewriting = UnitReplacement(
-            CHUNK, change.removed_ids, units, vectors, state.above, SETTING_CHUNKS, setting, after
+            kind=CHUNK,
+            delete_ids=change.removed_ids,
+            units=units,
+            vectors=vectors,
+            min_id=state.above,
+            setting=SETTING_CHUNKS,
+            expected_value=setting,
+            make_value=after,
+            lines=[line for line in change.lines if line.seq in sources],
         )
         return self.store.replace_units(self.bank, rewriting, self.encoder.name, now())
 

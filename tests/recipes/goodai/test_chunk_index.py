@@ -447,6 +447,29 @@ def test_adding_many_chunks_at_once_evicts_only_the_oldest(tmp_path: Path) -> No
         assert {each for each in every if each[1] > begun} <= set(left) <= set(every)
 
 
+def test_lines_of_a_bank_that_is_forgotten_and_created_again_during_embedding_are_in_no_chunk(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path, "default")
+
+    class Forgetful(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            if texts[0].startswith("Ann:") and not forgotten:
+                forgotten.append(True)
+                state = one.store.settings("bank")[SETTING_CHUNKS]
+                other.forget(everything=True)
+                other.observe("good morning to all of you", speaker="Bob", session="a")
+                one.store.set_setting("bank", SETTING_CHUNKS, state)  # as another process that begins with the new lines
+            return super().embed(texts)
+
+    forgotten: list[bool] = []
+    one.reader.encoder.embedder = Forgetful(32)
+    other.observe("a secret of five words", speaker="Ann", session="a")
+    assert "secret" not in "".join(unit.text for unit in asked(one))
+    assert forgotten
+    assert "secret" not in "".join(unit.text for unit in chunks(one))
+    for each in (one, other):
+        each.close()
+
+
 def test_a_forgotten_bank_is_not_created_again(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five")
