@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -101,7 +102,7 @@ class Exchange:
         if person_turn is None or not person_turn.has_words or await self._continues_reply(person_turn, continued):
             store = self._choose_store(person_turn, continued)
             return await self._pass_on(request, target, raw_headers, store)
-        is_retry = self._headers.get(RETRY_HEADER, "0") != "0"
+        is_retry = re.fullmatch("[1-9][0-9]*", self._headers.get(RETRY_HEADER, "")) is not None
         storing, block = await self._remember(replace(person_turn, is_retry=is_retry), options, patience_s)
         is_answered = False
         try:

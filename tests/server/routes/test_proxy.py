@@ -964,6 +964,16 @@ def test_a_message_that_an_sdk_sends_again_to_a_session_replaces_its_turn(proxy:
     assert proxy.texts == ["Hi.", "Answer 0.", "I like tea.", "Answer 2.", "Yes.", "Answer 3.", "Yes.", "Answer 4."]
 
 
+@pytest.mark.parametrize("count", ["", "no", "00", "-1"])
+def test_a_message_that_is_said_twice_is_kept_twice_whatever_the_count_of_retries_says(
+    proxy: Proxy, count: str
+) -> None:
+    proxy.upstream.behaviours[:] = [llm.Reply(f"Answer {number}.") for number in range(3)]
+    for text in ("Hi.", "Yes.", "Yes."):
+        proxy.post(user(text), headers={"X-Everthread-Session": "desk", "X-Stainless-Retry-Count": count})
+    assert proxy.texts == ["Hi.", "Answer 0.", "Yes.", "Answer 1.", "Yes.", "Answer 2."]
+
+
 @pytest.mark.parametrize(
     ("fields", "bank", "session"),
     [
