@@ -148,7 +148,7 @@ class ScribeWorker:
         return self._embed_pending if self.memory.backlog and not self._closed else None
 
     def _next_job(self) -> Task | None:
-        if self._closed or not self.memory.store.exists(self.memory.bank):  # reading a forgotten bank would create it
+        if self._closed or not self.memory.store.exists(self.memory.bank):  # forgotten
             return None
         if self._count_unread_lines():
             return self._read_facts

@@ -60,7 +60,7 @@ def catch_up(
         if not lines:
             return known
         new, after = LineBatch(store, bank, reader, lines, state).read([statement for statement, _ in known.values()])
-        if not store.exists(bank):  # forgotten meanwhile; even a read would create it again
+        if not store.exists(bank):  # forgotten meanwhile
             return {}
         try:
             first_id = store_statements(store, bank, new, before, after, lines=lines)

@@ -370,7 +370,7 @@ class PostgresStore(Transactions, Store):
             return units.replace(db, bank, replacement, model, to_micros(at), models)
 
         def was_committed(db: Connection, value: JSONValue | None) -> bool:
-            bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
+            bank_rows.lock_if_exists(db, bank)  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
         is_replaced = self._write(bank, write, was_committed) is not None
@@ -389,6 +389,8 @@ class PostgresStore(Transactions, Store):
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
+            if not bank_rows.lock_if_exists(db, bank):
+                return
             *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             live_keys = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
             by_unit = {key: data for key, data in vectors.items() if key in live_keys}
@@ -406,7 +408,11 @@ class PostgresStore(Transactions, Store):
         self._write_locked(bank, write)
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
-        self._write_locked(bank, lambda db: units.dequeue(db, bank, job))
+        def write(db: Connection) -> None:
+            if bank_rows.lock_if_exists(db, bank):
+                units.dequeue(db, bank, job)
+
+        self._write(bank, write)
 
     # ------------------------------------------------------------------ reading
 

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from everthread.common.file_owner import give_to_owner
 from everthread.common.undo import undo_on_error
-from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, StoreUnavailable
+from everthread.errors import BadBankId, BankDamaged, BankMoved, BankTooNew, EverthreadError, NotFound, StoreUnavailable
 from everthread.stores.errors import ForgettingUnfinished, forgotten_bank_error
 from everthread.stores.limits import check_bank_id
 from everthread.stores.sqlite import moved_file, read_only_file
@@ -77,6 +77,7 @@ def bank_id(name: str) -> str | None:
 Result = TypeVar("Result")
 Recorded = TypeVar("Recorded")
 Inode = tuple[int, int]  # device and inode number: identifies a file independently of its name
+NO_INODE = (-1, -1)  # of a bank in memory
 
 
 def create_private(file: Path) -> None:
@@ -160,7 +161,8 @@ class BankFile:
     Another process may unlink the file at any time, because a bank is forgotten that way. Each connection is therefore
     stored with the inode of its file, and closed when the file on disk has another inode. `prepare` is called in the
     first transaction on a file, to create or migrate the tables. A file that can't be written is only read; `check` is
-    called for each connection to it, and raises if its tables can't be read as they are.
+    called for each connection to it, and raises if its tables can't be read as they are. Where there is no file, readers
+    find a bank in memory, without lines, whose tables `create_tables` creates: only writers create a file.
     """
 
     def __init__(
@@ -168,10 +170,11 @@ class BankFile:
         bank: str,
         path: Path,
         prepare: Callable[[sqlite3.Connection], None],
-        check: Callable[[sqlite3.Connection], None] = lambda db: None,
+        check: Callable[[sqlite3.Connection], None],
+        create_tables: Callable[[sqlite3.Connection], None],
     ) -> None:
         self.bank, self.path = bank, path
-        self._prepare, self._check = prepare, check
+        self._prepare, self._check, self._create_tables = prepare, check, create_tables
         self._writing = threading.Lock()
         self._writer: _Connection | None = None
         self._idle: list[_Connection] = []
@@ -180,12 +183,15 @@ class BankFile:
         self._closed = False
         FORK_GUARD.register(self)
 
-    def _connect(self) -> _Connection:
-        """Open a connection, including every file that SQLite opens by name."""
+    def _connect(self, create: bool = True) -> _Connection:
+        """Open a connection, including every file that SQLite opens by name. Takes the same as `write_transaction`."""
         with folder_lock(self.path.parent):
             moved_file.check_here(self.bank, self.path)
             self._check_not_truncated()
-            create_private(self.path)
+            if create:
+                create_private(self.path)
+            elif not self.path.exists():
+                raise forgotten_bank_error(self.bank)
             db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
             with undo_on_error(db.close):
                 db.execute("PRAGMA foreign_keys = ON")
@@ -244,6 +250,13 @@ class BankFile:
             return None
         return status.st_dev, status.st_ino
 
+    def create(self) -> None:
+        """Create the file and its tables, unless it exists."""
+        with FORK_GUARD, map_errors(self.bank, self.path):
+            if not self.path.exists():
+                with self._transaction():
+                    pass
+
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that sees one snapshot of the bank until the block ends."""
@@ -275,20 +288,41 @@ class BankFile:
         """Return a reader's connection to the current file, whose tables are current."""
         while True:
             ready, reader = self._ready, None
-            if not self._is_current(self._current_inode()):
+            inode = self._current_inode()
+            if inode is None and self.path.parent.is_dir():
+                return self._connect_empty()
+            if not self._is_current(inode):
                 if read_only_file.is_write_protected(self.path):
                     return self._connect_read_only(lambda: read_only_file.connect(self.bank, self.path))
                 try:
-                    with self._transaction():  # creates the tables; its end closes all connections of a closed bank
+                    # Creates or migrates the tables; its end closes all connections of a closed bank.
+                    with self._transaction(create=inode is None):
                         ready, reader = self._ready, self._connect()
+                except NotFound:  # the bank was forgotten
+                    continue
                 except sqlite3.Error as error:
                     if not lacks_room_for_index(error):
                         raise
                     return self._connect_on_full_disk(error)
-            reader = reader or self._acquire() or self._connect()
+            reader = reader or self._acquire() or self._connect_existing()
+            if reader is None:
+                continue
             if reader.inode == ready:
                 return reader
             self._disconnect(reader)
+
+    def _connect_existing(self) -> _Connection | None:
+        try:
+            return self._connect(create=False)
+        except NotFound:  # another process has forgotten the bank
+            return None
+
+    def _connect_empty(self) -> _Connection:
+        """Open a bank without lines in memory, for reading where there is no file: reading creates none."""
+        db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with undo_on_error(db.close):
+            self._create_tables(db)
+        return _Connection(NO_INODE, db)
 
     def _is_current(self, inode: Inode | None) -> bool:
         """Return whether the file's tables are known to be current, and no unfinished erasure is due."""
@@ -315,7 +349,7 @@ class BankFile:
         """Yield a connection in a transaction: committed when the block ends, rolled back when it raises.
 
         Args:
-            create: whether to create a file that is missing. Checked while no other thread deletes the file.
+            create: whether to create a file that is missing. Checked while nothing deletes the file.
 
         Raises:
             NotFound: the file is missing, and is not to be created.
@@ -344,9 +378,7 @@ class BankFile:
         """Begin a transaction on the current file, and return the writer's connection."""
         self._roll_back()  # an interrupt may come just before the rollback of the transaction before
         while True:
-            if not create and not self.path.exists():
-                raise forgotten_bank_error(self.bank)
-            writer = self._writer = self._writer or self._connect()
+            writer = self._writer = self._writer or self._connect(create)
             writer.db.execute("BEGIN IMMEDIATE")
             if writer.inode != self._current_inode():  # another process unlinked the file while we waited for its lock
                 self._drop_writer()
@@ -401,11 +433,11 @@ class BankFile:
         with FORK_GUARD, self._writing:
             try:
                 with undo_on_error(self._drop_writer):
-                    db = self._begin()
+                    db = self._begin(create=False)
                     finish(db)
                     db.execute("COMMIT")
                     _erase(db, LOCK_TIMEOUT_S)
-            except BankMoved:
+            except (BankMoved, NotFound):
                 pass  # the file that had these bytes is deleted
             except (EverthreadError, sqlite3.Error, OSError) as error:
                 raise ForgettingUnfinished(

@@ -148,7 +148,8 @@ class SQLiteStore(Store):
             return path.exists()
 
     def create(self, bank: str) -> None:
-        self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
+        self._bank(bank).file.create()
+        self.corpus_stats(bank)  # raises if the file is damaged
 
     def _bank(self, bank: str) -> OpenBank:
         if self._snapshot is not None:
@@ -157,10 +158,14 @@ class SQLiteStore(Store):
             opened = self._open.get(bank)
             if opened is None:
                 path = self.folder / file_name(bank)
-                opened = OpenBank(
-                    BankFile(bank, path, lambda db: self._prepare(db, bank), lambda db: schema.check(db, bank))
+                file = BankFile(
+                    bank,
+                    path,
+                    prepare=lambda db: self._prepare(db, bank),
+                    check=lambda db: schema.check(db, bank),
+                    create_tables=lambda db: schema.migrate(db, bank, to_micros(now())),
                 )
-                self._open[bank] = opened
+                opened = self._open[bank] = OpenBank(file)
             self._open.move_to_end(bank)
             excess = max(len(self._open) - limit_open_banks(self.max_open_banks), 0)
             closed = [self._open.popitem(last=False)[1] for _ in range(excess)]
@@ -216,14 +221,13 @@ class SQLiteStore(Store):
             bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
 
     def reanalyze(self, bank: str, limit: int) -> bool:
-        if not self.exists(bank):
-            return False
         file = self._bank(bank).file
         with file.read_once() as db:
             if not reanalysis.earlier_last(db):
                 return False
-        with file.write_transaction() as db:
+        with suppress(NotFound), file.write_transaction(create=False) as db:
             return reanalysis.advance(db, limit)
+        return False
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.write_transaction() as db:
@@ -328,7 +332,7 @@ class SQLiteStore(Store):
             unit_vectors.put(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
-        with self._bank(bank).file.write_transaction() as db:
+        with suppress(NotFound), self._bank(bank).file.write_transaction(create=False) as db:
             live_keys = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
             unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in live_keys})
 
@@ -339,7 +343,7 @@ class SQLiteStore(Store):
             units.enqueue(db, job)
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
-        with self._bank(bank).file.write_transaction() as db:
+        with suppress(NotFound), self._bank(bank).file.write_transaction(create=False) as db:
             units.dequeue(db, job)
 
     # ------------------------------------------------------------------ reading

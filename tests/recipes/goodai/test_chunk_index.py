@@ -457,7 +457,9 @@ def test_lines_of_a_bank_that_is_forgotten_and_created_again_during_embedding_ar
                 state = one.store.settings("bank")[SETTING_CHUNKS]
                 other.forget(everything=True)
                 other.observe("good morning to all of you", speaker="Bob", session="a")
-                one.store.set_setting("bank", SETTING_CHUNKS, state)  # as another process that begins with the new lines
+                one.store.set_setting(
+                    "bank", SETTING_CHUNKS, state
+                )  # as another process that begins with the new lines
             return super().embed(texts)
 
     forgotten: list[bool] = []

@@ -35,8 +35,15 @@ def create_table(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE IF NOT EXISTS said (word TEXT NOT NULL)")
 
 
+TABLES = (create_table, lambda db: None, create_table)
+
+
 def open_file(folder: Path) -> BankFile:
-    return BankFile("alice", folder / "alice.bank", create_table)
+    return open_path(folder / "alice.bank")
+
+
+def open_path(path: Path) -> BankFile:
+    return BankFile("alice", path, *TABLES)
 
 
 def write_word(file: BankFile, word: str) -> None:
@@ -202,7 +209,7 @@ def interrupt_write(file: BankFile) -> None:
 
 @pytest.mark.parametrize("method", ["_current_inode", "_roll_back"])
 def test_a_write_after_an_interrupted_one_succeeds(method: str, tmp_path: Path) -> None:
-    file = InterruptedFile("alice", tmp_path / "alice.bank", create_table)
+    file = InterruptedFile("alice", tmp_path / "alice.bank", *TABLES)
     write_word(file, "first")
     file.interrupted = method
     with pytest.raises(KeyboardInterrupt):
@@ -212,7 +219,7 @@ def test_a_write_after_an_interrupted_one_succeeds(method: str, tmp_path: Path) 
 
 
 def test_a_write_that_is_interrupted_once_it_has_begun_keeps_no_other_process_from_writing(tmp_path: Path) -> None:
-    file = InterruptedFile("alice", tmp_path / "alice.bank", create_table)
+    file = InterruptedFile("alice", tmp_path / "alice.bank", *TABLES)
     write_word(file, "first")
     file.interrupted = "_current_inode"
     with pytest.raises(KeyboardInterrupt):
@@ -256,6 +263,44 @@ def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, fir
     assert "before" not in read_words(one)
     one.close()
     other.close()
+
+
+def test_reading_creates_no_file(tmp_path: Path) -> None:
+    file = open_file(tmp_path)
+    assert read_words(file) == []
+    assert list(tmp_path.iterdir()) == []
+    write_word(file, "fern")
+    assert read_words(file) == ["fern"]
+    file.unlink(lambda db: None, lambda read: None)
+    assert read_words(file) == []
+    assert list(tmp_path.iterdir()) == []
+    file.close()
+
+
+def test_a_file_deleted_while_a_reader_connects_is_not_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = open_file(tmp_path), open_file(tmp_path)
+    write_word(file, "fern")
+    acquire = file._acquire
+
+    def delete_first() -> object:
+        other.unlink(lambda db: None, lambda read: None)
+        return acquire()
+
+    monkeypatch.setattr(file, "_acquire", delete_first)
+    assert read_words(file) == []
+    assert list(tmp_path.iterdir()) == []
+    file.close()
+
+
+def test_erasing_creates_no_file_that_another_process_has_deleted(tmp_path: Path) -> None:
+    file, other = open_file(tmp_path), open_file(tmp_path)
+    write_word(file, "fern")
+    other.unlink(lambda db: None, lambda read: None)
+    file.erase()
+    assert list(tmp_path.iterdir()) == []
+    file.close()
 
 
 def test_a_write_that_waits_while_the_file_is_deleted_creates_no_other_one(tmp_path: Path) -> None:
@@ -319,7 +364,7 @@ def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Pa
 
 def test_threads_that_open_a_new_file_together_all_find_its_tables(tmp_path: Path) -> None:
     for attempt in range(10):
-        file = BankFile("alice", tmp_path / f"{attempt}.bank", create_table)
+        file = open_path(tmp_path / f"{attempt}.bank")
         with ThreadPoolExecutor(6) as pool:
             assert [words for words in pool.map(lambda _, file=file: read_words(file), range(6)) if words] == []
         file.close()
