@@ -267,8 +267,9 @@ class BankWriter:
     """Writes lines of a file into a bank, beside those that it has."""
 
     def __init__(self, memory: Memory, source: CheckedFile) -> None:
-        """Write into a bank; nothing is written yet. Raises NotFound if the bank was forgotten."""
+        """Write into a bank; no line is written yet. Raises NotFound if the bank was forgotten."""
         require_not_forgotten(memory.store, memory.bank, source)
+        memory.store.create(memory.bank)  # it may have been forgotten before
         self.memory, self._source = memory, source
         self._before = memory.stats()
         self._added: list[int] = []  # the numbers of the new lines
@@ -283,7 +284,7 @@ class BankWriter:
 
     def write(self, lines: Sequence[NewLine]) -> None:
         """Store lines; of an export, a batch of `batch_conversations`. Raises NotFound if the bank was forgotten."""
-        if not self.memory.store.exists(self.memory.bank):  # reading it would create it
+        if not self.memory.store.exists(self.memory.bank):  # forgotten meanwhile
             raise forgotten_bank_error(self.memory.bank)
         if self._source.is_export:
             added = store_conversations(self.memory, lines, self._last_times, self._ends, self._last_seq)

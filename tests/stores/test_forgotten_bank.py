@@ -1,4 +1,4 @@
-"""What reads and late writes of the background do to a bank that was forgotten, on all stores."""
+"""Reads, and late writes of the background, create no forgotten bank again, on all stores."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ class BankFile:
     Another process may unlink the file at any time, because a bank is forgotten that way. Each connection is therefore
     stored with the inode of its file, and closed when the file on disk has another inode. `prepare` is called in the
     first transaction on a file, to create or migrate the tables. A file that can't be written is only read; `check` is
-    called for each connection to it, and raises if its tables can't be read as they are. Where there is no file, readers
-    find a bank in memory, without lines, whose tables `create_tables` creates: only writers create a file.
+    called for each connection to it, and raises if its tables can't be read as they are. Only writers create a file:
+    where it is missing, readers find a bank in memory, without lines, whose tables `create_tables` creates.
     """
 
     def __init__(
