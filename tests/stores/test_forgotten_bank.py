@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from everthread import Filter, Memory
 from everthread.recipes.default import Default
 from everthread.stores.base import Store
 from everthread.testing import HashEmbedder
+from everthread.transfer.importing import check_file, import_lines
 from everthread.types import ScribeJob
 
 BANK = "forgotten while others use it"
@@ -41,3 +43,12 @@ def test_neither_reads_nor_late_vectors_nor_finished_jobs_create_a_forgotten_ban
     memory.forget(everything=True)
     use(any_store)
     assert not any_store.exists(BANK)
+
+
+def test_a_file_is_imported_into_an_open_bank_that_was_forgotten_before(any_store: Store, tmp_path: Path) -> None:
+    memory = Memory(BANK, any_store, HashEmbedder(8), Default())
+    memory.observe("The fern needs water.")
+    memory.forget(everything=True)
+    file = tmp_path / "talk.txt"
+    file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
+    assert import_lines(memory, check_file(file))["added"] == 2
