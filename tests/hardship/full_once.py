@@ -62,6 +62,7 @@ def build_library(folder: Path) -> Path | None:
 def create_bank(store: SQLiteStore) -> str:
     """Create the bank; return the outcome as text."""
     try:
+        store.create("alice")
         return f"made with {store.corpus_stats('alice').lines} lines"
     except EverthreadError as error:
         return f"{type(error).__name__}: {error}"
