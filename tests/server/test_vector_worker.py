@@ -111,8 +111,10 @@ def test_an_error_that_ends_the_thread_keeps_no_other_bank_from_its_vectors(
     memories: list[Memory], embedder: SlowEmbedder
 ) -> None:
     begun, go = threading.Event(), threading.Event()
+    threads = list[threading.Thread]()
 
     def fail(lines: Sequence[Line], known: Sequence[Statement]) -> list[Statement]:
+        threads.append(threading.current_thread())
         begun.set()
         assert go.wait(PATIENCE)
         raise ZeroDivisionError
@@ -127,6 +129,8 @@ def test_an_error_that_ends_the_thread_keeps_no_other_bank_from_its_vectors(
     assert worker.join(PATIENCE)
     assert pending(memories) == [2, 0]
     assert memories[1].fact_cache.count_unread() == 0
+    for thread in threads:
+        thread.join(PATIENCE)  # so that its error is reported in this test
 
 
 def test_a_store_that_fails_is_reported_and_the_other_banks_are_embedded(
